@@ -94,7 +94,7 @@ def test_random_numbers_and_variables_with_unknown_ranks(session):
     with tf.Session() as other:
         other.run(tf.global_variables_initializer())
         assert np.isfinite(other.run(y, {x: np.ones([4, 3]), keep: 1.}))
-    assert len(tf.global_variables()) == 4          # w, its two slots and the step count
+    assert len(tf.global_variables()) == 5          # w, its two slots and two powers
 
 
 def test_first_runs_on_eight_threads(session):

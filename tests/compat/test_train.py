@@ -5,6 +5,7 @@ import pytest
 
 import dualflow as df
 import dualflow.compat.v1 as tf
+from dualflow.compat.v1.defaults import Mode
 
 
 def test_minimize_in_two_steps(session):
@@ -41,8 +42,63 @@ def test_slots():
     adam = tf.train.AdamOptimizer(name="A")
     adam.minimize(tf.reduce_sum(w * w))
     assert adam.get_name() == "A" and adam.get_slot_names() == ["m", "v"]
-    assert [v.name for v in adam.variables()] == ["A/updates:0", "w/A:0", "w/A_1:0"]
+    assert [v.name for v in adam.variables()] == [
+        "beta1_power:0", "beta2_power:0", "w/A:0", "w/A_1:0"]
     assert tf.trainable_variables() == [w] and slot in tf.global_variables()
+
+
+def test_names_and_dtypes_of_slots_are_those_of_tensorflow():
+    with tf.variable_scope("net"):
+        w = tf.get_variable("w", [2])
+    loss = tf.reduce_sum(w * w)
+    expected = {
+        tf.train.MomentumOptimizer(0.1, 0.9): ["Momentum"],
+        tf.train.RMSPropOptimizer(0.1): ["RMSProp", "RMSProp_1"],
+        tf.train.RMSPropOptimizer(0.1, centered=True, name="C"): ["C", "C_1", "C_2"],
+        tf.train.AdagradOptimizer(0.1): ["Adagrad"],
+        tf.train.AdadeltaOptimizer(0.1): ["Adadelta", "Adadelta_1"],
+        tf.train.FtrlOptimizer(0.1): ["Ftrl", "Ftrl_1"],
+        tf.train.GradientDescentOptimizer(0.1): []}
+    for optimizer, names in expected.items():
+        before = len(tf.global_variables())
+        optimizer.minimize(loss)
+        assert [v.op.name for v in tf.global_variables()[before:]] == [
+            f"net/w/{name}" for name in names]
+    before = len(tf.global_variables())
+    for _ in range(2):
+        tf.train.AdamOptimizer().minimize(loss)
+    with tf.name_scope("names"):
+        tf.train.AdamOptimizer().minimize(loss)
+    with tf.variable_scope("train"):
+        tf.train.AdamOptimizer().minimize(loss)
+    made = tf.global_variables()[before:]
+    assert [v.op.name for v in made] == [
+        "beta1_power", "beta2_power", "net/w/Adam", "net/w/Adam_1",
+        "beta1_power_1", "beta2_power_1", "net/w/Adam_2", "net/w/Adam_3",
+        "names/beta1_power", "names/beta2_power", "net/w/Adam_4", "net/w/Adam_5",
+        "train/beta1_power", "train/beta2_power", "train/net/w/Adam", "train/net/w/Adam_1"]
+    assert {v.dtype.base_dtype for v in made} == {tf.float32}
+
+
+def test_powers_of_adam_follow_its_steps(session, tmp_path):
+    w = tf.Variable([1., 2.], name="w")
+    optimizer = tf.train.AdamOptimizer(0.5, beta1=0.5, beta2=0.25)
+    step = optimizer.minimize(tf.reduce_sum(w * w))
+    session.run(tf.global_variables_initializer())
+    powers = optimizer._get_beta_accumulators()
+    assert session.run(powers) == [0.5, 0.25]
+    session.run(step)
+    assert session.run(powers) == [0.25, 0.0625]
+    path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    assert [name for name, _ in tf.train.list_variables(path)] == [
+        "beta1_power", "beta2_power", "w", "w/Adam", "w/Adam_1"]
+    session.run(step)
+    after = session.run(tf.global_variables())
+    session.run(tf.global_variables_initializer())
+    tf.train.Saver().restore(session, path)
+    session.run(step)
+    for x, y in zip(after, session.run(tf.global_variables()), strict=True):
+        assert (x == y).all()
 
 
 def test_learning_rates_that_are_fed_or_called(session):
@@ -134,11 +190,11 @@ def test_training_converges(session):
 
 @pytest.mark.parametrize("session_optimizer, own", [
     (lambda: tf.train.GradientDescentOptimizer(0.1), lambda: df.optimizers.SGD(0.1)),
-    (lambda: tf.train.AdamOptimizer(0.01), lambda: df.optimizers.Adam(0.01, epsilon=1e-8)),
+    (lambda: tf.train.AdamOptimizer(0.01), lambda: tf.train.AdamOptimizer(0.01)),
     (lambda: tf.train.AdagradOptimizer(0.1),
      lambda: df.optimizers.Adagrad(0.1, 0.1, epsilon=0.)),
 ], ids=["sgd", "adam", "adagrad"])
-def test_same_bits_in_all_modes(session, session_optimizer, own):
+def test_same_bits_in_all_modes(session, session_optimizer, own, monkeypatch):
     """A session, a traced function and a tape give equal weights, to the bit."""
     rng = np.random.RandomState(1)
     inputs, targets = rng.randn(7, 5).astype("f"), rng.randn(7, 3).astype("f")
@@ -165,9 +221,24 @@ def test_same_bits_in_all_modes(session, session_optimizer, own):
 
         run = df.function(update) if traced else update
         for _ in range(5):
-            run(df.constant(inputs), df.constant(targets))
+            with monkeypatch.context() as patched:
+                patched.setattr(Mode, "eager", True)
+                run(df.constant(inputs), df.constant(targets))
         found.append(v.numpy())
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+
+
+def test_adam_is_close_to_that_of_dualflow(session):
+    """The powers of the decay rates are float32 variables, as in TensorFlow 1; Adam of dualflow
+    computes them from the number of steps."""
+    w, v = tf.Variable([1., -2., 3.]), df.Variable([1., -2., 3.])
+    step = tf.train.AdamOptimizer(0.01).minimize(tf.reduce_sum(w * w * w))
+    session.run(tf.global_variables_initializer())
+    own = df.optimizers.Adam(0.01, epsilon=1e-8)
+    for _ in range(200):
+        session.run(step)
+        own.apply_gradients([(df.constant(3 * v.numpy()**2), v)])
+    np.testing.assert_allclose(session.run(w), v.numpy(), rtol=3e-5)
 
 
 def test_global_step_is_found_by_name():

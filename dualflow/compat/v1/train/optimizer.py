@@ -14,6 +14,7 @@ from dualflow.compat.v1.graph import Graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.groups import control_dependencies, group, name_scope
 from dualflow.compat.v1.ops import convert
+from dualflow.compat.v1.scopes import get_variable_scope
 from dualflow.compat.v1.variable_lists import trainable_variables
 from dualflow.compat.v1.variables import Variable
 from dualflow.ops.array.creation import zeros
@@ -194,19 +195,21 @@ class Optimizer:
 
     @recorded
     def variables(self) -> list[Variable]:
-        """Return the variables of the optimizer in the default graph."""
+        """Return the variables of the optimizer in the default graph, sorted by name."""
         slots = [v for own in self._slots.values() for v in own.values()]
         graph = home()
-        return [v for v in [*self._others.values(), *slots] if getattr(v, "graph", None) is graph]
+        return sorted([v for v in [*self._others.values(), *slots]
+                       if getattr(v, "graph", None) is graph], key=name_of)
 
     def _slot(self, var: Variable, name: str, op_name: str, value: Any = None) -> Variable:
         """Return the slot of a variable; create it with `value`, or zeros, if it does not exist."""
         own = self._slots.setdefault(name, {})
         if var not in own:
             initial = zeros(sizes_of(var), var.dtype) if value is None else value
+            scope = "" if runs_at_once() else get_variable_scope().name
             with name_scope(None):
-                own[var] = Variable(initial, False, name=f"{name_of(var)}/{op_name}",
-                                    dtype=var.dtype)
+                own[var] = Variable(initial, False, dtype=var.dtype, name="/".join(
+                    [*[scope] * bool(scope), name_of(var), op_name]))
         return own[var]
 
     _zeros_slot = _slot
@@ -222,8 +225,7 @@ class Optimizer:
         """Return a variable of the optimizer that is not a slot; create it if needed."""
         key = name, home()
         if key not in self._others:
-            with name_scope(None):
-                self._others[key] = Variable(initial_value, False, name=name)
+            self._others[key] = Variable(initial_value, False, name=name)
         return self._others[key]
 
     @recorded

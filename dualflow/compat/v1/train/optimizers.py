@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualflow._core import as_tensor
 from dualflow.compat.v1.assign import write
 from dualflow.compat.v1.default_graph import last_op
+from dualflow.compat.v1.groups import control_dependencies
+from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.train.optimizer import Optimizer, op_of, sizes_of, value_of
 from dualflow.compat.v1.variables import Variable
-from dualflow.dtypes import int64
+from dualflow.dtypes import float32, int64
 from dualflow.ops.array.creation import constant, fill, ones
+from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.exponential import sqrt
 from dualflow.ops.state import optimizer as updates
 
 __all__ = ["AdagradOptimizer", "AdamOptimizer", "GradientDescentOptimizer", "MomentumOptimizer",
            "RMSPropOptimizer"]
+
+POWERS = "beta1_power", "beta2_power"
+MANY = 2**40                        # updates, after which the kernel's bias correction is 1
 
 
 class GradientDescentOptimizer(Optimizer):
@@ -133,27 +141,39 @@ class AdamOptimizer(Optimizer):
         self._beta1, self._beta2, self._epsilon = beta1, beta2, epsilon
 
     def _create_slots(self, var_list: list[Variable]) -> None:
-        self._create_non_slot_variable(constant(0, int64), f"{self._name}/updates")
+        for name, beta in zip(POWERS, self._betas(), strict=True):
+            self._create_non_slot_variable(convert(beta, float32), name, var_list[0])
         for v in var_list:
             self._slot(v, "m", self._name)
             self._slot(v, "v", self._name)
 
+    def _betas(self) -> list[Any]:
+        return [value_of(self._beta1), value_of(self._beta2)]
+
+    def _get_beta_accumulators(self) -> list[Variable]:
+        return [self._get_non_slot_variable(name) for name in POWERS]
+
     def _prepare(self) -> None:
-        self._rate = value_of(self._learning_rate)
+        power1, power2 = map(as_tensor, self._get_beta_accumulators())
+        rate = cast(convert(value_of(self._learning_rate), float32), float32)
+        self._rate = rate * sqrt(1.0 - power2) / (1.0 - power1)
 
     def _apply_dense(self, grad: Any, var: Variable) -> Any:
+        beta1, beta2 = self._betas()
         updates.adam_update(
             var, self.get_slot(var, "m"), self.get_slot(var, "v"),  # type: ignore[arg-type]
-            grad, self._rate, self._get_non_slot_variable(f"{self._name}/updates"),
-            value_of(self._beta1), value_of(self._beta2), value_of(self._epsilon), name="ApplyAdam")
+            grad, self._rate, constant(MANY, int64), beta1, beta2, value_of(self._epsilon),
+            name="ApplyAdam")
         return last_op()
 
     _apply_sparse = _apply_dense
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
-        count = write("assign_add", self._get_non_slot_variable(f"{self._name}/updates"), 1, None,
-                      "Count")
-        return super()._finish([*update_ops, count], name_scope)
+        with control_dependencies(update_ops):
+            powers = [write("assign", power, as_tensor(power) * beta, None, "Assign")
+                      for power, beta in zip(self._get_beta_accumulators(), self._betas(),
+                                             strict=True)]
+        return super()._finish([*update_ops, *powers], name_scope)
 
 
 class AdagradOptimizer(Optimizer):
