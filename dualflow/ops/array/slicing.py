@@ -283,7 +283,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
                          "dimension, 0 or more")
     shape, repeated, merged = list[int](), list[int](), list[int]()
     for n, m in zip(static_shape(x), times, strict=True):
-        if not (isinstance(n, Dim) and n.data_dependent) and n == 1:
+        if not isinstance(n, Dim) and n == 1:
             shape.append(1)
             repeated.append(m)
         else:
