@@ -79,17 +79,20 @@ class RankSpecializations:
         try:
             made = self.graph.made(function(*args, **kwargs))
         except ERRORS as error:
-            if not any([isinstance(x, Symbol) and self.depends(x)
-                        for x in flat([args, kwargs])]):
+            if not self._any_depends(args, kwargs):
                 raise
             made = self._stand_ins(Call(function, args, kwargs, None, control), error)
         finally:
             self._depth = 0
         new = self.graph.operations[start:]
-        if any([op in self._depends for op in new]):
+        if any([op in self._depends for op in new]) or (
+                new and self._any_depends(args, kwargs)):
             self._depends.update(new)
             self.log.append(Call(function, args, kwargs, made, control))
         return made
+
+    def _any_depends(self, args: Any, kwargs: Any) -> bool:
+        return any([isinstance(x, Symbol) and self.depends(x) for x in flat([args, kwargs])])
 
     def _stand_ins(self, call: Call, error: Exception) -> Any:
         """Return placeholders like the results of a function that rejects scalars; its results are
