@@ -6,6 +6,7 @@ from typing import Any
 
 import dualflow as df
 from dualflow._core import Dim, Symbol, Tensor, as_tensor
+from dualflow.compat.v1.value_sizes import SizedTrace
 from dualflow.dtypes import int32
 from dualflow.graph.ir import CONSTANT
 from dualflow.graph.trace.as_dims import known_dims
@@ -46,6 +47,10 @@ def number(x: Any) -> Any:
         return int(x)
     if x.node.op is CONSTANT:
         return int(x.node.data)
+    if isinstance(x.graph, SizedTrace):
+        found = x.graph.static_elements(x)
+        if found is not None and found[0] is not None:
+            return found[0]
     try:
         return known_dims(x.graph, x)[0]
     except DependsOnData:

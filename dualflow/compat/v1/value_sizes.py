@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import SIZE_HINT, Dim, Symbol, Tensor
+from dualflow.compat.v1.static_sizes import static_elements
 from dualflow.graph.ir import CONSTANT, PARAMETER, Node
 from dualflow.graph.trace.as_dims import known_dims
 from dualflow.graph.trace.dims import leaves
@@ -49,12 +50,33 @@ class SizedTrace(Trace):
     def dim_of(self, x: Symbol) -> Dim | int:
         if x.node.op is CONSTANT:
             return int(x.node.data.item())
+        found = self.static_elements(x)
+        if found is not None and found[0] is not None:
+            return found[0]
         try:
             return known_dims(self, x)[0]
         except DependsOnData:
             return self._unknown(x, ())
 
     def dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
+        found = self.static_elements(x)
+        if found is None:
+            return self._dims_of(x)
+        known = [n for n in found if n is not None]
+        if len(known) == len(found):
+            return tuple(known)
+        return tuple([d if n is None else n for n, d in zip(found, self._dims_of(x), strict=True)])
+
+    def static_elements(self, x: Symbol) -> list[int | None] | None:
+        """Return the elements that are constants in every run, None for each other element."""
+        if x.ndim > 1 or not x.dtype.is_integer:
+            return None
+        return static_elements(x, self._has_shape)
+
+    def _has_shape(self, x: Symbol) -> bool:
+        return x not in self._may_be_fed and not self.specializations.depends(x)
+
+    def _dims_of(self, x: Symbol) -> tuple[Dim | int, ...]:
         try:
             return known_dims(self, x)
         except DependsOnData:
