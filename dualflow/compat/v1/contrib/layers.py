@@ -1,7 +1,9 @@
-"""`tf.contrib.layers`: initializers, regularizers, `flatten`, `fully_connected` and `conv2d`."""
+"""`tf.contrib.layers`: initializers, regularizers, `flatten`, `fully_connected`, `conv2d` and
+`layer_norm`."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +18,7 @@ from dualflow.compat.v1.groups import name_scope
 from dualflow.compat.v1.init_ops import (
     glorot_normal_initializer,
     glorot_uniform_initializer,
+    ones_initializer,
     variance_scaling_initializer as scaled,
 )
 from dualflow.compat.v1.layers.base import ZEROS, known, shape_of
@@ -25,7 +28,7 @@ from dualflow.compat.v1.ops import convert
 from dualflow.compat.v1.scopes import variable_scope
 
 __all__ = ["apply_regularization", "conv2d", "convolution2d", "flatten", "fully_connected",
-           "l1_regularizer", "l2_regularizer", "variance_scaling_initializer",
+           "l1_regularizer", "l2_regularizer", "layer_norm", "variance_scaling_initializer",
            "xavier_initializer"]
 
 
@@ -262,16 +265,14 @@ def weighted(x: Any, shape: list[int], product: Callable[[Any], Any], layout: st
              biases_regularizer: Any, variables_collections: Any, outputs_collections: Any,
              trainable: bool) -> Any:
     """Return the activation of a product with weights of the given shape, plus biases."""
-    names = [GraphKeys.GLOBAL_VARIABLES, *(variables_collections or ()), GraphKeys.MODEL_VARIABLES]
-    weights = get_variable("weights", shape, x.dtype, weights_initializer or xavier_initializer(),
-                           weights_regularizer, trainable, names)
-    y = product(weights)
+    variable = functools.partial(variable_of, x, trainable, variables_collections)
+    y = product(variable("weights", shape, weights_initializer or xavier_initializer(),
+                         weights_regularizer))
     if normalizer_fn is not None:
         y = normalizer_fn(y, **(normalizer_params or {}))
     elif biases_initializer is not None:
-        biases = get_variable("biases", shape[-1:], x.dtype, biases_initializer, biases_regularizer,
-                              trainable, names)
-        y = nn.bias_add(y, biases, layout)
+        y = nn.bias_add(y, variable("biases", shape[-1:], biases_initializer, biases_regularizer),
+                        layout)
     return collected(y if activation_fn is None else activation_fn(y), outputs_collections)
 
 
@@ -299,6 +300,59 @@ def apply_regularization(regularizer: Callable[[Any], Any], weights_list: Any = 
     total = add_n(found) if found else constant(0.)
     default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
     return total
+
+
+def variable_of(x: Any, trainable: bool, collections: Any, name: str, shape: list[int],
+                initializer: Any, penalty: Any = None) -> Any:
+    """Create a variable of a layer, or return the variable that is reused."""
+    names = [GraphKeys.GLOBAL_VARIABLES, *(collections or ()), GraphKeys.MODEL_VARIABLES]
+    return get_variable(name, shape, x.dtype, initializer, penalty, trainable, names)
+
+
+@recorded
+def layer_norm(inputs: Any, center: bool = True, scale: bool = True,
+               activation_fn: Callable[[Any], Any] | None = None, reuse: bool | None = None,
+               variables_collections: Any = None, outputs_collections: Any = None,
+               trainable: bool = True, begin_norm_axis: int = 1, begin_params_axis: int = -1,
+               scope: Any = None) -> Any:
+    """Normalize each example to mean 0 and variance 1, then scale by gamma and add beta.
+
+    Parameters
+    ----------
+    inputs : Tensor, floating, shape (batch, ..., n)
+    center, scale : bool, default True
+        Whether to add the variable ``beta``, and to multiply by the variable ``gamma``.
+    activation_fn : callable, optional
+    reuse : bool, optional
+    variables_collections, outputs_collections : list of str, optional
+        Further collections of the variables and of the result.
+    trainable : bool, default True
+    begin_norm_axis : int, default 1
+        First of the axes over which the mean and the variance are taken, up to the last axis.
+    begin_params_axis : int, default -1
+        First axis of the variables.
+    scope : str or VariableScope, default "LayerNorm"
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     y = tf.contrib.layers.layer_norm(tf.constant([[1., 3.]]))
+    ...     sess.run(tf.global_variables_initializer())
+    ...     print(sess.run(y).round(3), [v.name for v in tf.trainable_variables()])
+    [[-1.  1.]] ['LayerNorm/beta:0', 'LayerNorm/gamma:0']
+    """
+    with variable_scope(scope, "LayerNorm", reuse=reuse):
+        x = of_the_graph(convert(inputs))
+        variable = functools.partial(variable_of, x, trainable, variables_collections)
+        sizes = [known(shape_of(x), k, "layer_norm")
+                 for k in range(begin_params_axis % x.ndim, x.ndim)]
+        beta = variable("beta", sizes, ZEROS) if center else None
+        gamma = variable("gamma", sizes, ones_initializer()) if scale else None
+        axes = list(range(begin_norm_axis % x.ndim, x.ndim))
+        mean, variance = nn.moments(x, axes, keepdims=True)
+        y = nn.batch_normalization(x, mean, variance, beta, gamma, 1e-12)
+        return collected(y if activation_fn is None else activation_fn(y), outputs_collections)
 
 
 def __dir__() -> list[str]:
