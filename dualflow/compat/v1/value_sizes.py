@@ -34,13 +34,17 @@ class SizedTrace(Trace):
     ----------
     value_sizes : set of Symbol
         Values used as sizes that cannot be derived from sizes.
+    whole_shapes : set of Symbol
+        Placeholders without a shape that are used as a shape; a value has one element.
     """
 
     specializations: RankSpecializations
+    unranked: Any
 
     def __init__(self, name: str, after: Trace | None) -> None:
         super().__init__(name, after)
         self.value_sizes: set[Symbol] = set()
+        self.whole_shapes: set[Symbol] = set()
         self._may_be_fed: dict[Symbol, Symbol] = {}
 
     def may_be_fed(self, x: Symbol) -> None:
@@ -81,6 +85,8 @@ class SizedTrace(Trace):
             return known_dims(self, x)
         except DependsOnData:
             if x.ndim == 0:
+                if x in self.unranked:
+                    self.whole_shapes.add(x)
                 return (self.dim_of(x),)
             if x.known_shape[0] is None:
                 return super().dims_of(x)
@@ -135,4 +141,6 @@ def numbers_in(x: Tensor) -> Any:
 
 def element_of(value: Any, at: Sequence[int]) -> Any:
     """Return an element of a result of `numbers_in`."""
-    return value[at[0]] if at else value
+    if at:
+        return value[at[0]]
+    return value[0] if isinstance(value, tuple) else value      # a shape of one size
