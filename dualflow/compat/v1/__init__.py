@@ -224,6 +224,13 @@ from dualflow.compat.v1.init_ops import (
     variance_scaling_initializer as variance_scaling_initializer,
     zeros_initializer as zeros_initializer,
 )
+from dualflow.compat.v1.io.parsing import (
+    decode_csv as decode_csv,
+    decode_raw as decode_raw,
+    parse_example as parse_example,
+    parse_single_example as parse_single_example,
+    string_to_number as string_to_number,
+)
 from dualflow.compat.v1.logging_ops import (
     Print as Print,
     add_check_numerics_ops as add_check_numerics_ops,
@@ -472,15 +479,12 @@ from dualflow.compat.v1.variable_lists import (
     variables_initializer as variables_initializer,
 )
 from dualflow.compat.v1.variables import Variable as Variable
-from dualflow.io.decoding import decode_csv as decode_csv, decode_raw as decode_raw
 from dualflow.io.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     VarLenFeature as VarLenFeature,
 )
 from dualflow.io.parsing import (
-    parse_example as parse_example,
-    parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
 from dualflow.ops.control_flow.tensor_array import TensorArray as TensorArray

@@ -22,6 +22,8 @@ from dualflow.ops.string_tensor import as_bytes
 
 __all__ = ["Iterator"]
 
+TEXT = str, bytes       # specs of text
+
 UNINITIALIZED = ("GetNext() failed because the iterator has not been initialized. Ensure that you "
                  "have run the initializer operation for this iterator before getting the next "
                  "element.")
@@ -64,12 +66,12 @@ class Iterator:
     @property
     def output_types(self) -> Any:
         """The dtypes of an element."""
-        return map_leaves(lambda s: string if s is str else s.dtype, self.element_spec)
+        return map_leaves(lambda s: string if s in TEXT else s.dtype, self.element_spec)
 
     @property
     def output_shapes(self) -> Any:
         """The shapes of an element."""
-        return map_leaves(lambda s: TensorShape([] if s is str else s.shape), self.element_spec)
+        return map_leaves(lambda s: TensorShape([] if s in TEXT else s.shape), self.element_spec)
 
     @property
     def initializer(self) -> HostTensor:
@@ -97,7 +99,7 @@ class Iterator:
         raises OutOfRangeError."""
         graph, name = default_graph(), name or "IteratorGetNext"
         outputs: list[Any] = [
-            HostTensor(graph, "IteratorGetNext", name, string) if spec is str
+            HostTensor(graph, "IteratorGetNext", name, string) if spec in TEXT
             else graph.placeholder(spec.shape, spec.dtype, name)
             for spec in flatten(self.element_spec)]
         graph.drawn.append(Drawn(self, outputs))
@@ -138,10 +140,11 @@ class Drawn:
 
     iterator: Iterator
     outputs: list[Any]
+    needs: frozenset[Any] = frozenset()
 
     def __init__(self, iterator: Iterator, outputs: Sequence[Any]) -> None:
         self.iterator, self.outputs = iterator, list(outputs)
 
-    def values(self, runner: Any) -> list[Any]:
+    def values(self, runner: Any, given: Any) -> list[Any]:
         """Return the values of the outputs for one run."""
         return self.iterator.place(runner).next()

@@ -89,8 +89,12 @@ class Runner:
         given = {x for x in fed if isinstance(x, Symbol)}
         nodes = [x.node if isinstance(x, Symbol) else x for x in request.wanted if x not in given]
         needed = needed_for(nodes, given)
-        return [one for one in self.graph.drawn
-                if any([x.op in needed or x in request.hosts for x in one.outputs])]
+        found, hosts = [], set(request.hosts)
+        for one in reversed(self.graph.drawn):
+            if any([x.op in needed or x in hosts for x in one.outputs]):
+                found.append(one)
+                hosts |= one.needs
+        return found[::-1]
 
     def _fed(self, key: Any) -> Any:
         try:
@@ -278,6 +282,7 @@ class Run:
         self.runner = runner
         self.request = request
         self.drawn = drawn
+        self.all_fed = list(fed)
         self.values = values
         self.pack: Callable[[list[Any]], Any] = request.packer()
         self.fed: tuple[Symbol, ...] = tuple([x for x in fed if isinstance(x, Symbol)])
@@ -307,7 +312,16 @@ class Run:
 
     def with_drawn(self, fed: Collection[Any]) -> list[Any]:
         """Return the fed values followed by the dataset elements that this run draws."""
-        return [*fed, *[x for one in self.drawn for x in one.values(self.runner)]]
+        values = list(fed)
+        given = dict(zip(self.all_fed, values, strict=False))
+        for one in self.drawn:
+            try:
+                found = one.values(self.runner, given)
+            except DualflowError as error:
+                raise errors.translated(error) from error.__cause__
+            given.update(zip(one.outputs, found, strict=True))
+            values += found
+        return values
 
     def bind(self, shapes: Any) -> Bound | SizeDispatch:
         """Return the program for these shapes, after checking them."""
