@@ -6,7 +6,8 @@ graph is built. `static_elements` computes such elements through slices, joins a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 from dualflow._core import Symbol, Tensor, TraceContext, constant, evaluate, get_op
 from dualflow.graph.ir import CONSTANT
@@ -60,12 +61,9 @@ def is_followed(y: Symbol) -> bool:
 
 def is_small(y: Symbol) -> bool:
     """Return True if the shape is known and has few elements of a numeric dtype."""
-    if None in y.known_shape or y.ndim > 2 or not (y.dtype.is_integer or y.dtype.is_floating):
-        return False
-    size = 1
-    for n in y.known_shape:
-        size *= n
-    return size <= MAX_SIZE
+    sizes = [n for n in y.known_shape if n is not None]
+    return (len(sizes) == y.ndim <= 2 and (y.dtype.is_integer or y.dtype.is_floating)
+            and math.prod(sizes) <= MAX_SIZE)
 
 
 def results(y: Symbol, found: dict[Symbol, Known | None],
@@ -85,24 +83,21 @@ def results(y: Symbol, found: dict[Symbol, Known | None],
             return [(values, mask)]
         return [(constant(int(values.numpy().prod()), y.dtype),
                  constant(int(mask.numpy().prod()), y.dtype))]
-    operands = [found.get(z) for z in node.inputs]
-    if is_followed(y) and None not in operands:
-        values_of, masks = [list(column) for column in zip(*operands, strict=True)]
-        made = evaluate(node.op, values_of, node.attrs)
-        if name == "gather":
-            masks[1] = values_of[1]
-            if not operands[1][1].numpy().all():
-                return unknown(node.outputs)
-        if name in REDUCTIONS:
-            known = evaluate(get_op("reduce_prod"), masks, node.attrs)
-        elif name in MOVES:
-            known = evaluate(node.op, masks, node.attrs)
-        else:
-            known = [masks[0] if len(masks) == 1 else masks[0] * masks[1]]
-        return [(v, m) for v, m in zip(made, known, strict=True)]
-    return unknown(node.outputs)
+    operands = [k for z in node.inputs if (k := found.get(z)) is not None]
+    if not is_followed(y) or len(operands) < len(node.inputs):
+        return unknown(node.outputs)
+    values_of, masks = [k[0] for k in operands], [k[1] for k in operands]
+    if name == "gather":
+        if not masks[1].numpy().all():
+            return unknown(node.outputs)
+        masks[1] = values_of[1]
+    made = evaluate(node.op, values_of, node.attrs)
+    if name in ELEMENTWISE:
+        return [(made[0], masks[0] if len(masks) == 1 else masks[0] * masks[1])]
+    known = evaluate(get_op("reduce_prod") if name in REDUCTIONS else node.op, masks, node.attrs)
+    return list(zip(made, known, strict=True))
 
 
-def unknown(outputs: tuple[Symbol, ...]) -> list[Known | None]:
+def unknown(outputs: Sequence[Symbol]) -> list[Known | None]:
     """Return tensors without known elements."""
     return [(ones(z.known_shape, z.dtype), zeros(z.known_shape, z.dtype)) for z in outputs]
