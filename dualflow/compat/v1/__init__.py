@@ -224,13 +224,6 @@ from dualflow.compat.v1.init_ops import (
     variance_scaling_initializer as variance_scaling_initializer,
     zeros_initializer as zeros_initializer,
 )
-from dualflow.compat.v1.io.parsing import (
-    decode_csv as decode_csv,
-    decode_raw as decode_raw,
-    parse_example as parse_example,
-    parse_single_example as parse_single_example,
-    string_to_number as string_to_number,
-)
 from dualflow.compat.v1.logging_ops import (
     Print as Print,
     add_check_numerics_ops as add_check_numerics_ops,
@@ -462,6 +455,13 @@ from dualflow.compat.v1.text_ops import (
     string_join as string_join,
     string_strip as string_strip,
 )
+from dualflow.compat.v1.train.input import (
+    FIFOQueue as FIFOQueue,
+    RandomShuffleQueue as RandomShuffleQueue,
+    TextLineReader as TextLineReader,
+    TFRecordReader as TFRecordReader,
+    WholeFileReader as WholeFileReader,
+)
 from dualflow.compat.v1.variable_lists import (
     all_variables as all_variables,
     global_variables as global_variables,
@@ -479,19 +479,17 @@ from dualflow.compat.v1.variable_lists import (
     variables_initializer as variables_initializer,
 )
 from dualflow.compat.v1.variables import Variable as Variable
-from dualflow.io.features import (
-    FixedLenFeature as FixedLenFeature,
-    FixedLenSequenceFeature as FixedLenSequenceFeature,
-    VarLenFeature as VarLenFeature,
-)
-from dualflow.io.parsing import (
-    parse_single_sequence_example as parse_single_sequence_example,
-)
 from dualflow.ops.control_flow.tensor_array import TensorArray as TensorArray
 from dualflow.ops.indexing.indexed_slices import IndexedSlices as IndexedSlices
 from dualflow.ops.printing import print as print
 
 newaxis = None
+FixedLenFeature, FixedLenSequenceFeature = io.FixedLenFeature, io.FixedLenSequenceFeature
+VarLenFeature = io.VarLenFeature
+decode_csv, decode_raw, string_to_number = io.decode_csv, io.decode_raw, strings.to_number
+parse_example, parse_single_example = io.parse_example, io.parse_single_example
+parse_single_sequence_example = io.parse_single_sequence_example
+
 __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
 _NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "image",

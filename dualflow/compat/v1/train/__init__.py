@@ -12,6 +12,12 @@ from dualflow.compat.v1.train.checkpoint import (
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
 )
+from dualflow.compat.v1.train.coordinator import (
+    Coordinator as Coordinator,
+    QueueRunner as QueueRunner,
+    add_queue_runner as add_queue_runner,
+    start_queue_runners as start_queue_runners,
+)
 from dualflow.compat.v1.train.decay import (
     cosine_decay as cosine_decay,
     exponential_decay as exponential_decay,
@@ -22,6 +28,14 @@ from dualflow.compat.v1.train.decay import (
     polynomial_decay as polynomial_decay,
 )
 from dualflow.compat.v1.train.graph_io import write_graph as write_graph
+from dualflow.compat.v1.train.input import (
+    batch as batch,
+    input_producer as input_producer,
+    range_input_producer as range_input_producer,
+    shuffle_batch as shuffle_batch,
+    slice_input_producer as slice_input_producer,
+    string_input_producer as string_input_producer,
+)
 from dualflow.compat.v1.train.moving_average import (
     ExponentialMovingAverage as ExponentialMovingAverage,
 )
@@ -58,8 +72,8 @@ from dualflow.io.index import (
     checkpoint_exists as checkpoint_exists,
 )
 
-_MODULES = {"by_formula", "checkpoint", "decay", "graph_io", "moving_average", "optimizer",
-          "optimizers", "saver", "step"}
+_MODULES = {"by_formula", "checkpoint", "coordinator", "decay", "graph_io", "input",
+            "moving_average", "optimizer", "optimizers", "queues", "saver", "step"}
 
 
 def __dir__() -> list[str]:
