@@ -11,7 +11,7 @@ from enum import Enum, EnumType
 from typing import Any
 
 import dualflow as df
-from dualflow._core import Symbol, TensorBase, current_graph
+from dualflow._core import Operand, Symbol, TensorBase, current_graph
 from dualflow._util.arguments import shown
 from dualflow._util.frames import warn
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -67,7 +67,7 @@ class VariableAggregation(Enum, metaclass=_Choices):
 
 
 def is_tensor(x: Any) -> bool:
-    """Return True if `x` is a tensor, a variable or `IndexedSlices`.
+    """Return True if `x` is a tensor, a variable, a ragged tensor or `IndexedSlices`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def is_tensor(x: Any) -> bool:
     >>> df.is_tensor(df.constant(1.)), df.is_tensor([1.])
     (True, False)
     """
-    return isinstance(x, TensorBase | df.IndexedSlices)
+    return isinstance(x, TensorBase | Operand | df.IndexedSlices)
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow._core import Operand
 
 
 class Held:
@@ -174,3 +175,47 @@ def test_constant_copies_arrays():
 def test_round_of_integers_with_digits_keeps_them():
     for x in (df.constant([2, 25]), df.Variable([2, 25])):
         assert round(x, 1).dtype == df.int32 and round(x, 1).tolist() == [2, 25]
+
+
+class Pair(Operand):
+    """An operand that applies ops itself: it records the calls."""
+
+    def __init__(self):
+        self.calls = []
+
+    def _apply_op(self, op, inputs, attrs, name):
+        self.calls.append((op, inputs, attrs, name))
+        return f"{op} of a pair"
+
+    @property
+    def ndim(self):
+        return 2
+
+
+def test_operands_apply_ops():
+    x, p, q, v = df.constant([1., 2.]), Pair(), Pair(), df.Variable(1.)
+    for f in (lambda: x + p, lambda: df.add(x, p), lambda: df.add([1, 2], p),
+              lambda: df.add(np.ones(2), p), lambda: df.add(v, p)):
+        assert f() == "add of a pair"
+        assert df.function(lambda f=f: [f(), x][1])().tolist() == [1., 2.]
+    assert all(call[0] == "add" and call[1][1] is p for call in p.calls)
+    p.calls.clear()
+    assert df.concat([x, p, q], 0) == "concat of a pair" and not q.calls
+    assert p.calls == [("concat", (x, p, q), {"axis": 0}, None)]
+    p.calls.clear()
+    assert df.reduce_sum(p) == "reduce_sum of a pair" and df.reverse(p, 0) == "reverse of a pair"
+    assert p.calls[0][2] == {"axes": (0, 1), "keepdims": False}
+    assert df.function(lambda x: [x + p, x * 2.][1])(x).tolist() == [2., 4.]
+    assert df.is_tensor(p)
+
+
+def test_operands_without_a_method_are_refused():
+    class Bare(Operand):
+        pass
+
+    with pytest.raises(df.errors.DTypeError, match="add: got a Bare, expected a tensor"):
+        df.constant(1.) + Bare()
+    with pytest.raises(AttributeError, match="ndim"):
+        len(range(Bare().ndim))
+    with pytest.raises((TypeError, df.errors.DTypeError)):
+        df.Variable(1.).assign_add(Bare())

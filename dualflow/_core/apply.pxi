@@ -6,6 +6,21 @@ cdef enum:
     SPLAT_ELEMENTS = 1024      # up to this size a scalar operand is repeated into an array
 
 
+cdef class Operand:
+    """Base class of operands that apply ops themselves. An op with such operands returns the result
+    of `_apply_op` of the first one. `convert_inputs` looks for them only if an input is neither a
+    tensor nor a number, so other calls do not pay for it."""
+
+    def _apply_op(self, str op not None, tuple inputs not None, dict attrs not None, name):
+        """Return the result of the op named `op`."""
+        raise _errors.DTypeError(f"{op}: got a {type(self).__name__}, expected a tensor")
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        raise AttributeError("ndim")
+
+
 def apply(op, *inputs, name=None, **attrs):
     """Apply the op named `op`.
 
@@ -97,7 +112,8 @@ cdef object equality(Op op, a, b):
 
 
 cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
-    """Return the inputs as tensors; promotion casts those that take part in it to one dtype."""
+    """Return the inputs as tensors; promotion casts those that take part in it to one dtype.
+    Return None if one of them is an Operand."""
     cdef list ins = [None] * n
     cdef Py_ssize_t i
     cdef bint same_dtype = not op.c.promote_to_float
@@ -122,8 +138,39 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
         elif isinstance(a, Variable):
             ins[i] = read_variable(<Variable>a)
         elif not (promotes(op, i) and is_number(a)):
+            if has_operand(args, n):
+                return None
             ins[i] = to_tensor(a, async_role if promotes(op, i) else None, op.name)
     return ins if same_dtype else promoted(op, args, ins)
+
+
+cdef bint has_operand(PyObject **args, Py_ssize_t n) noexcept:
+    """Return True if one of the inputs is an Operand."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if isinstance(<object>args[i], Operand):
+            return True
+    return False
+
+
+cdef object apply_by_operand(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):
+    """Return the result of the op from the first Operand among the inputs."""
+    cdef list inputs = []
+    cdef Py_ssize_t i
+    operand = None
+    for i in range(n):
+        inputs.append(<object>args[i])
+        if operand is None and isinstance(<object>args[i], Operand):
+            operand = <object>args[i]
+    return operand._apply_op(op.name, tuple(inputs), {} if attrs is None else attrs.as_dict(), name)
+
+
+cdef object trace_converted(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):
+    """Record an op in the graph of this thread, with operands of any kind."""
+    cdef list ins = convert_inputs(op, args, n)
+    if ins is None:
+        return apply_by_operand(op, args, n, attrs, name)
+    return trace_op(op, ins, attrs, name)
 
 
 cdef object dtype_beside(Op op, PyObject **args, Py_ssize_t n):
@@ -155,11 +202,11 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
             top = <object>df_trace_top
             tape = begin_in_graph(graph)
             try:
-                return trace_op(op, convert_inputs(op, args, n), attrs, name)
+                return trace_converted(op, args, n, attrs, name)
             finally:
                 end_in_graph(tape)
                 set_trace_top(top)
-        return trace_op(op, convert_inputs(op, args, n), attrs, name)
+        return trace_converted(op, args, n, attrs, name)
     if op.fast != FAST_NONE and not checking_numerics:
         out = fast_elementwise(op, args, n, attrs)
         if out is not None:
@@ -168,12 +215,14 @@ cdef object apply_op(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name=Non
     if graph is None and are_ready(op, args, n, &p):
         return run_ready(op, &p, attrs)
     ins = convert_inputs(op, args, n)
+    if ins is None:
+        return apply_by_operand(op, args, n, attrs, name)
     if graph is None:
         graph = graph_among(ins)
     if graph is not None:              # open: the conversion has checked that
         tape = begin_in_graph(graph)
         try:
-            return trace_op(op, convert_inputs(op, args, n), attrs, name)
+            return trace_converted(op, args, n, attrs, name)
         finally:
             end_in_graph(tape)
     return run_writing(op, args, ins, attrs) if op.c.writes else run(op, ins, attrs)

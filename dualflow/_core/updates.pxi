@@ -49,6 +49,8 @@ cdef list checked_row(Op op, tuple inputs, Attrs attrs, PyObject **variables):
     for k in range(n):
         args[k] = <PyObject *>inputs[k]
     ins = convert_inputs(op, args, n)
+    if ins is None:
+        raise TypeError(f"{op.name}: got an operand that is not a tensor")
     for x in ins:
         if type(x) is not Tensor:
             raise TypeError(f"{op.name}: got a {type(x).__name__}, expected a Tensor")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeAlias, Union
 
 if TYPE_CHECKING:
-    from dualflow._core import TensorBase
+    from dualflow._core import Operand, TensorBase
     from dualflow.dtypes import DType
 
 
@@ -29,10 +29,11 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-# A tensor, a variable, or a value that `convert_to_tensor` accepts: numbers, nested lists, arrays.
-# Not every sequence, because text is one.
-TensorLike: TypeAlias = Union["TensorBase", bool, float, SupportsIndex, SupportsArray,
-                              SupportsBuffer, list[Any], tuple[Any, ...], Sequence[float]]
+# A tensor, a variable, a ragged tensor, or a value that `convert_to_tensor` accepts: numbers,
+# nested lists, arrays. Not every sequence, because text is one.
+TensorLike: TypeAlias = Union["TensorBase", "Operand", bool, float, SupportsIndex,
+                              SupportsArray, SupportsBuffer, list[Any], tuple[Any, ...],
+                              Sequence[float]]
 # A DType, its name, or a NumPy or Python type.
 DTypeLike: TypeAlias = Union["DType", str, type, Named]
 Axis: TypeAlias = int | list[int] | tuple[int, ...] | None

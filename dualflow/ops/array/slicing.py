@@ -5,7 +5,16 @@ from __future__ import annotations
 import builtins
 from functools import lru_cache
 
-from dualflow._core import Dim, Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
+from dualflow._core import (
+    Dim,
+    Operand,
+    Tensor,
+    TensorBase,
+    apply,
+    apply_ordered,
+    as_tensor,
+    get_op,
+)
 from dualflow._util.arguments import integer, one_by_one
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
@@ -200,7 +209,12 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     [[2, 1], [4, 3]]
     """
     one_by_one("reverse(x, {})", axis, name)
-    x = tensor if isinstance(tensor, TensorBase) else as_tensor(tensor, None, "reverse")
+    x = tensor
+    if not isinstance(x, TensorBase):
+        if isinstance(x, Operand):
+            made: Tensor = x._apply_op("reverse", (x,), {"axis": axis}, name)
+            return made
+        x = as_tensor(x, None, "reverse")
     if type(axis) is int:
         axis = (axis,)
     if isinstance(axis, list | tuple) and all([type(a) is int for a in axis]):
@@ -276,7 +290,12 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     one_by_one("tile(x, {})", multiples, name)
-    x = input if isinstance(input, TensorBase) else as_tensor(input, None, "tile")
+    x = input
+    if not isinstance(x, TensorBase):
+        if isinstance(x, Operand):
+            made: Tensor = x._apply_op("tile", (x,), {"multiples": multiples}, name)
+            return made
+        x = as_tensor(x, None, "tile")
     times = ints(multiples, "tile: multiples")
     if len(times) != x.ndim or any(m < 0 for m in times):
         raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, expected one per "
