@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         onnx as onnx,
         ops as ops,
         optimizers as optimizers,
+        ragged as ragged,
         random as random,
         saved_model as saved_model,
         sets as sets,
@@ -292,6 +293,8 @@ if TYPE_CHECKING:
     )
     from dualflow.ops.linalg.matmul import matmul as matmul
     from dualflow.ops.printing import print as print
+    from dualflow.ops.ragged.factory import RaggedTensorSpec as RaggedTensorSpec
+    from dualflow.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
     from dualflow.ops.reduction.cumulative import cumsum as cumsum
     from dualflow.ops.reduction.norm import norm as norm
     from dualflow.ops.reduction.reduce import (
@@ -405,6 +408,8 @@ _NAMES = {
     "ops.linalg.einsum": "einsum tensordot",
     "ops.linalg.matmul": "matmul",
     "ops.printing": "print",
+    "ops.ragged.factory": "RaggedTensorSpec",
+    "ops.ragged.ragged_tensor": "RaggedTensor",
     "ops.reduction.cumulative": "cumsum",
     "ops.reduction.norm": "norm",
     "ops.reduction.reduce": "reduce_all reduce_any reduce_logsumexp reduce_max reduce_min "
@@ -424,8 +429,8 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
              "debugging", "distribute", "experimental", "image", "initializers", "io", "keras",
              "linalg", "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
-             "saved_model", "sets", "signal", "sparse", "strings", "summary", "test", "testing",
-             "train", "version"}
+             "ragged", "saved_model", "sets", "signal", "sparse", "strings", "summary", "test",
+             "testing", "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.

@@ -69,6 +69,5 @@ NAMES = {
 
 # Names that dualflow does not have.
 MISSING = """
-    TypeSpec RaggedTensor import_graph_def saved_model.SaveOptions
-    config.experimental_connect_to_cluster strings.split
-    ragged.constant"""
+    TypeSpec import_graph_def saved_model.SaveOptions
+    config.experimental_connect_to_cluster strings.split"""

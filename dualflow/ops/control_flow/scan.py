@@ -4,11 +4,12 @@ traced. All functions use `_scan`, which has both modes. Names are TensorFlow's.
 
 from __future__ import annotations
 
-from dualflow._core import current_graph
+from dualflow._core import Operand, current_graph
 from dualflow._util.arguments import shown
 from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
 from dualflow.nest import flatten, map_structure
+from dualflow.ops import ragged
 from dualflow.ops.array.creation import zeros
 from dualflow.ops.array.join import concat, stack, unstack
 from dualflow.ops.array.shape import expand_dims, same_size
@@ -302,6 +303,8 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
     [5.0, 25.0]
     """
     wanted = dtype if fn_output_signature is None else fn_output_signature
+    if isinstance(elems, Operand) or hasattr(wanted, "ragged_rank"):
+        return ragged.dispatch.map_fn(elems, fn, wanted)
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
         y = state.tensors(fn(x), "map_fn")

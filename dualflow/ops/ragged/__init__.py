@@ -1,0 +1,13 @@
+"""Ragged tensors: their class, and functions of them that are composed of dense ops."""
+
+from __future__ import annotations
+
+from dualflow._util.late_binding import submodule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def __getattr__(name: str) -> ModuleType:
+    return submodule(__name__, name)
