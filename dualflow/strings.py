@@ -1,5 +1,5 @@
-"""String functions. They run in Python at once, since ops support only numbers; in a traced
-function text is a constant, like a Python str."""
+"""String functions. They run in Python: at once or, for the text of a traced function, in each run
+of its graph."""
 
 from __future__ import annotations
 

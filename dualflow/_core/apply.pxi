@@ -6,21 +6,6 @@ cdef enum:
     SPLAT_ELEMENTS = 1024      # up to this size a scalar operand is repeated into an array
 
 
-cdef class Operand:
-    """Base class of operands that apply ops themselves. An op with such operands returns the result
-    of `_apply_op` of the first one. `convert_inputs` looks for them only if an input is neither a
-    tensor nor a number, so other calls do not pay for it."""
-
-    def _apply_op(self, str op not None, tuple inputs not None, dict attrs not None, name):
-        """Return the result of the op named `op`."""
-        raise _errors.DTypeError(f"{op}: got a {type(self).__name__}, expected a tensor")
-
-    @property
-    def ndim(self):
-        """The number of dimensions."""
-        raise AttributeError("ndim")
-
-
 def apply(op, *inputs, name=None, **attrs):
     """Apply the op named `op`.
 
@@ -154,15 +139,20 @@ cdef bint has_operand(PyObject **args, Py_ssize_t n) noexcept:
 
 
 cdef object apply_by_operand(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):
-    """Return the result of the op from the first Operand among the inputs."""
+    """Return the result of the op from the first Operand among the inputs that accepts the op."""
     cdef list inputs = []
     cdef Py_ssize_t i
-    operand = None
     for i in range(n):
         inputs.append(<object>args[i])
-        if operand is None and isinstance(<object>args[i], Operand):
-            operand = <object>args[i]
-    return operand._apply_op(op.name, tuple(inputs), {} if attrs is None else attrs.as_dict(), name)
+    packed = {} if attrs is None else attrs.as_dict()
+    for x in inputs:
+        if isinstance(x, Operand):
+            made = x._apply_op(op.name, tuple(inputs), packed, name)
+            if made is not NotImplemented:
+                return made
+    for x in inputs:
+        if isinstance(x, Operand):
+            to_tensor(x, None, op.name)             # raises an error
 
 
 cdef object trace_converted(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, name):

@@ -8,6 +8,22 @@ cdef Op OP_STACK = find_op("stack")
 cdef Op OP_RESHAPE = find_op("reshape")
 
 
+cdef class Operand:
+    """Base class of operands that are not tensors but apply ops themselves. An op with such
+    operands returns the result of `_apply_op` of the first one that does not return NotImplemented.
+    `convert_inputs` looks for them only if an input is neither a tensor nor a number, so other
+    calls do not pay for it."""
+
+    def _apply_op(self, str op not None, tuple inputs not None, dict attrs not None, name):
+        """Return the result of the op named `op`, or NotImplemented."""
+        return NotImplemented
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        raise AttributeError("ndim")
+
+
 cdef object held_by(value):
     """Return the Tensor or Variable inside an object with `__df_tensor__`, or None."""
     method = getattr(type(value), "__df_tensor__", None)
@@ -29,9 +45,12 @@ def unwrapped(value):
 
 
 def as_tensor(value, dtype=None, caller="convert_to_tensor"):
-    """Return `value` as a Tensor, a Variable as its value. Arrays and lists are copied."""
+    """Return `value` as a Tensor, a Variable as its value. Arrays and lists are copied. An
+    Operand, which ops accept, is returned unchanged."""
     cdef Tensor x
     cdef int wanted
+    if isinstance(value, Operand) and dtype is None:
+        return value
     if is_tensor(value):
         if type(value) is Symbol:
             check_alive(<Symbol>value, caller)
@@ -260,6 +279,8 @@ cdef Tensor pack_leaves(list leaves, list shape, int wanted, str caller):
     for leaf in leaves:
         if isinstance(leaf, (list, tuple, range)):
             raise ragged(caller, len(shape), leaf, None)
+        if isinstance(leaf, Operand):
+            to_tensor(leaf, None, caller)           # raises an error
         parts.append(as_tensor(leaf, None, caller) if common < 0
                      else number_tensor(leaf, <df_dtype>common, caller))
     inner = shape_tuple(&(<Tensor>parts[0]).t)

@@ -26,6 +26,7 @@ from dualflow.autograph.values import (
 )
 from dualflow.dtypes import float64, int64
 from dualflow.errors import DTypeError, ShapeError
+from dualflow.ops.control_flow.state import traced_text
 
 
 class RetraceBody(Exception):
@@ -102,6 +103,8 @@ class Carried:
     def begin(self) -> list[Any]:
         """Return its initial tensors."""
         self.start, self.numbers, self.given = [], [], []
+        if not self.constant:
+            self.value = traced_text(self.value)
         if self.like is not None:
             self.value = nest.rebuild(self.like, lambda x: filler(as_tensor(unwrapped(x)))
                                       if is_tensor(x) else x)

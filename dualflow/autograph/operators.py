@@ -47,6 +47,7 @@ from dualflow.autograph.values import (
 )
 from dualflow.errors import DTypeError, InvalidArgumentError, TracedValueError
 from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.control_flow.state import traced_text
 from dualflow.ops.elementwise.bitwise import logical_not
 
 # --- if ------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class If:
         n = len(merge.first)
         needed = self.state.is_needed(k) and not self.state.is_deferred(k)
         try:
-            made = merged(merge, word, a, b, self.where)
+            made = merged(merge, word, traced_text(a), traced_text(b), self.where)
             if not needed:          # it may belong to a nested branch that has ended
                 current_graph().to_symbols(None, [*merge.first[n:], *merge.second[n:]])
             return made

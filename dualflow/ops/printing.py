@@ -19,8 +19,9 @@ from dualflow._core import (
     known,
 )
 from dualflow._util.arguments import shown
+from dualflow._util.late_binding import late
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.nest import flatten_tensors, map_structure, pack_sequence_as
+from dualflow.nest import flatten_tensors, map_structure, pack_sequence_as, rebuild
 from dualflow.ops import control_flow
 from dualflow.ops.display import to_text, values_text
 
@@ -108,12 +109,23 @@ def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str,
     its value and the original object."""
     parts = [_freeze(v) for v in values]
     traced = [x for part in parts for x in flatten_tensors(part) if isinstance(x, TensorBase)]
+    strings: list[Any] = []             # the tensors of handles among them
+    for part in parts:
+        rebuild(part, lambda x: x, lambda x: hasattr(type(x), "_handles") and not strings.append(
+            x._handles))
+    handles = {id(x) for x in strings}
 
     def write(*now: Tensor) -> None:
         rest = iter(now)
-        texts = [str(map_structure(
-            lambda x: _Text(show(next(rest), x)) if isinstance(x, TensorBase) else x, part))
-            for part in parts]
+
+        def shown_now(x: Any) -> Any:
+            if not isinstance(x, TensorBase):
+                return x
+            if id(x) in handles:
+                return _Text(str(late("string_tensor").StringTensor._made(next(rest))))
+            return _Text(show(next(rest), x))
+
+        texts = [str(map_structure(shown_now, part)) for part in parts]
         file = sys.stdout if stream is None else stream
         file.write(sep.join(texts) + end)
         if flush:

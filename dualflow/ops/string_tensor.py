@@ -1,26 +1,59 @@
-"""StringTensor: constants of text, the result of ``dualflow.constant("text")``."""
+"""StringTensor: arrays of text, the result of ``dualflow.constant("text")``.
+
+Outside traced functions a StringTensor holds an array of bytes. In a traced function an argument,
+and each result computed from it, is a `TracedStringTensor`, which holds a symbol of handles
+(`string_handles.py`): ops that move elements apply to the handles, and functions of text are host
+calls (`elementwise`).
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dualflow._core import TensorBase
+from dualflow._core import (
+    Operand,
+    Symbol,
+    Tensor,
+    TensorBase,
+    apply,
+    as_tensor,
+    current_graph,
+)
 from dualflow._util.arguments import shown
+from dualflow.dtypes import int64
 from dualflow.errors import DTypeError
+from dualflow.nest import Composite
 from dualflow.ops.array.creation import constant
+from dualflow.ops.control_flow.registered import call_python
+from dualflow.ops.string_handles import handles_of, texts_of
+from dualflow.ops.tensor_shape import TensorShape
 
 __all__ = ["StringTensor"]
 
-CAN = "text can be printed, compared with == and !=, joined with + and changed by dualflow.strings"
+CAN = "text can be printed, compared, joined with +, moved and changed by dualflow.strings"
+
+# The ops that accept text: the operands that are text (the rest are numbers), and the number of
+# results that are text (-1: all).
+FIRST, ALL = slice(0, 1), slice(0, None)
+OPS: dict[str, tuple[slice, int]] = {
+    **dict.fromkeys(("reshape", "split", "unstack", "expand_dims", "squeeze", "transpose", "gather",
+                     "strided_slice", "gather_nd", "broadcast_to", "identity", "roll", "repeat",
+                     "stop_gradient"), (FIRST, -1)),
+    **dict.fromkeys(("concat", "stack", "pad"), (ALL, -1)),
+    **dict.fromkeys(("equal", "not_equal"), (ALL, 0)),
+    **dict.fromkeys(("shape", "size"), (FIRST, 0)),
+    **dict.fromkeys(("unique", "unique_with_counts"), (FIRST, 1)),
+    "where": (slice(1, None), -1), "tensor_scatter_nd_update": (slice(0, 3, 2), -1),
+}
 
 
 class StringType:
     """The dtype of text."""
 
     name = "string"
-    is_floating = is_integer = is_bool = is_unsigned = False
+    is_floating = is_integer = is_bool = is_unsigned = is_reduced_float = False
     as_numpy_dtype = object
 
     @property
@@ -41,13 +74,19 @@ class StringType:
 string: StringType = StringType()
 
 
-class StringTensor:
+class StringTensor(Operand):
     """A tensor of text, created by ``dualflow.constant("text")``.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : dualflow.string
+
+    Notes
+    -----
+    Ops that move elements accept it: `gather`, `concat`, `reshape`, `where`, `unique` and others.
+    It may be an argument and a result of traced functions, which are not traced again for other
+    text.
 
     Examples
     --------
@@ -60,6 +99,7 @@ class StringTensor:
     """
 
     dtype: StringType = string
+    _value_type: Any = None         # the type in skeletons of structures
     __array_priority__ = 100
 
     def __init__(self, value: Any) -> None:
@@ -71,10 +111,51 @@ class StringTensor:
             self._array[()] = found
         self._array.flags.writeable = False
 
+    @classmethod
+    def _made(cls, handles: Any) -> StringTensor:
+        """Return the text of a tensor of handles; a symbol or a placeholder is held as it is."""
+        if type(handles) is Tensor:
+            return StringTensor(texts_of(handles.numpy()))
+        return TracedStringTensor(handles)
+
+    @property
+    def _handles(self) -> Any:
+        """The handles as a tensor."""
+        return as_tensor(handles_of(self._array, current_graph() is not None))
+
+    def _traced(self) -> StringTensor:
+        """Return the text as a value of the current trace."""
+        return TracedStringTensor(self._handles)
+
+    def _apply_op(self, op: str, inputs: tuple[Any, ...], attrs: dict[str, Any],
+                  name: str | None) -> Any:
+        """Apply an op that moves text to the handles; see `Operand`."""
+        if op not in OPS:
+            return NotImplemented
+        operands = list(inputs)
+        places, n = OPS[op]
+        for k in range(len(operands))[places]:
+            if op == "pad" and type(operands[k]) is int and operands[k] == 0:
+                operands[k] = as_tensor(0, int64)               # the empty text
+                continue
+            if not is_text(operands[k]):
+                return NotImplemented
+            operands[k] = text(operands[k], op)._handles
+        if any([isinstance(x, Operand) for x in operands]):
+            return NotImplemented
+        made = apply(op, *operands, name=name, **attrs)
+        if not isinstance(made, tuple):
+            return made if n == 0 else self._made(made)
+        return tuple([self._made(x) if n < 0 or k < n else x for k, x in enumerate(made)])
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape."""
         return tuple(self._array.shape)
+
+    def get_shape(self) -> Any:
+        """Return the shape as a TensorShape."""
+        return TensorShape(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -96,24 +177,30 @@ class StringTensor:
         return map(StringTensor, self._array)
 
     def __getitem__(self, key: Any) -> StringTensor:
+        keys = key if isinstance(key, tuple) else (key,)
+        if any([isinstance(x, TensorBase) for x in keys]):
+            return self._made(self._handles[key])
         return StringTensor(self._array[key])
 
     def __add__(self, other: Any) -> StringTensor:
-        return StringTensor(each(operator.add, self, text(other, "+")))
+        return elementwise("+", operator.add, [self, text(other, "+")])
 
     def __radd__(self, other: Any) -> StringTensor:
-        return StringTensor(each(operator.add, text(other, "+"), self))
+        return elementwise("+", operator.add, [text(other, "+"), self])
 
-    def _compared(self, other: Any, compare: Callable[[Any, Any], bool]) -> Any:
-        if not isinstance(other, StringTensor) and not is_text(other):
+    def _compared(self, other: Any, op: str, compare: Callable[[Any, Any], bool]) -> Any:
+        if not is_text(other):
             return NotImplemented
-        return constant(each(compare, self, text(other, "==")).astype(bool))
+        parts = [self, text(other, op)]
+        if any([type(x) is TracedStringTensor for x in parts]):
+            return apply(op, *parts)
+        return constant(each(compare, *parts).astype(bool))
 
     def __eq__(self, other: object) -> Any:
-        return self._compared(other, operator.eq)
+        return self._compared(other, "equal", operator.eq)
 
     def __ne__(self, other: object) -> Any:
-        return self._compared(other, operator.ne)
+        return self._compared(other, "not_equal", operator.ne)
 
     def __hash__(self) -> int:
         return hash((self.shape, *self._array.ravel()))
@@ -130,6 +217,59 @@ class StringTensor:
         return f"<dualflow.StringTensor shape={self.shape} dtype=string {self._array}>"
 
 
+StringTensor._value_type = StringTensor
+
+
+class TracedStringTensor(StringTensor, Composite):
+    """The text of a traced function. Its part is the symbol of handles; a placeholder in a
+    structure may hold any object."""
+
+    _fields = ("_handles",)
+
+    def __init__(self, handles: Any) -> None:
+        self._held: Any = handles
+
+    def _remade(self, values: Sequence[Any]) -> Any:
+        return self._made(*values)
+
+    @property
+    def _handles(self) -> Any:
+        return self._held
+
+    def _traced(self) -> StringTensor:
+        return self
+
+    @property
+    def _array(self) -> Any:            # type: ignore[override]
+        return self._held.numpy()       # raises TracedValueError
+
+    @property
+    def shape(self) -> Any:
+        """The shape; sizes that depend on data are Dims."""
+        return self._held.shape
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[StringTensor]:
+        return map(self._made, self._held)
+
+    def __getitem__(self, key: Any) -> StringTensor:
+        return self._made(self._held[key])
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    __eq__, __ne__ = StringTensor.__eq__, StringTensor.__ne__
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        held = self._held
+        return f"<text {held.name} {held.shape}>" if isinstance(held, Symbol) else repr(held)
+
+
 def is_text(value: Any) -> bool:
     """Return True if a value is text, or an array or nested lists of text."""
     if isinstance(value, StringTensor):
@@ -143,7 +283,14 @@ def is_text(value: Any) -> bool:
         return kind in ("U", "S")
     while isinstance(value, list | tuple) and len(value):
         value = value[0]
-    return isinstance(value, str | bytes)
+    return isinstance(value, str | bytes | StringTensor)
+
+
+def bare(value: Any) -> Any:
+    """Return nested lists with the bytes of the StringTensors in them."""
+    if isinstance(value, list | tuple):
+        return [bare(x) for x in value]
+    return value.tolist() if isinstance(value, StringTensor) else value
 
 
 def as_bytes(value: Any) -> Any:
@@ -154,6 +301,8 @@ def as_bytes(value: Any) -> Any:
         return value.numpy()
     import numpy as np
 
+    if isinstance(value, list | tuple):
+        value = bare(value)
     array = np.array(value, object)
     flat = array.ravel().tolist()
     for k, x in enumerate(flat):
@@ -170,6 +319,9 @@ def text(value: Any, caller: str, shape: Any = None) -> StringTensor:
     """Return a value as a StringTensor."""
     if isinstance(value, StringTensor) and shape is None:
         return value
+    if isinstance(value, list | tuple) and any([type(x) is TracedStringTensor for x in value]):
+        made = apply("stack", *[text(x, caller) for x in value], axis=0)
+        return made if shape is None else apply("reshape", made, shape=shape)
     if isinstance(value, TensorBase) or not is_text(value):
         raise DTypeError(f"{caller}: got {shown(value)}, expected text: {CAN}")
     made = StringTensor(value)
@@ -183,6 +335,55 @@ def text(value: Any, caller: str, shape: Any = None) -> StringTensor:
 
 def each(function: Callable[..., Any], *parts: StringTensor) -> Any:
     """Apply a function of bytes to each element, with broadcasting; return an object array."""
+    return _each(function, [x._array for x in parts])
+
+
+def elementwise(name: str, function: Callable[..., Any], parts: list[StringTensor],
+                dtype: Any = string) -> Any:
+    """Return the results of a function of bytes for each element, with broadcasting: a StringTensor
+    or, with a dtype of numbers, a Tensor. In a traced function the function runs in each run."""
+    shape: Any = ()
+    if any([type(x) is TracedStringTensor for x in parts]):
+        total = parts[0]._handles
+        for x in parts[1:]:             # for its shape only
+            total = total + x._handles
+        shape = tuple(total.shape)
+    return whole(name, lambda *arrays: [_each(function, arrays)], parts, [(dtype, shape)])[0]
+
+
+def whole(name: str, function: Callable[..., Sequence[Any]], parts: Sequence[Any],
+          types: list[tuple[Any, Any]]) -> list[Any]:
+    """Return the results of a function of arrays: an object array of bytes for each StringTensor
+    among the parts, an array of numbers for each tensor.
+
+    The function returns an array for each type, a pair of dtype and shape, object arrays of bytes
+    for text. It is called now or, if a part is traced, in each run of the graph.
+    """
+    if not any([isinstance(x, TracedStringTensor | Symbol) for x in parts]):
+        found = function(*[x._array if isinstance(x, StringTensor) else x.numpy() for x in parts])
+        return [StringTensor(y) if dtype is string else constant(_numbers(y, dtype), dtype)
+                for y, (dtype, _) in zip(found, types, strict=True)]
+    texts = [isinstance(x, StringTensor) for x in parts]
+    dtypes = [dtype for dtype, _ in types]
+
+    def run(*values: Tensor) -> list[Any]:
+        arrays = [texts_of(x.numpy()) if is_text else x.numpy()
+                  for x, is_text in zip(values, texts, strict=True)]
+        return [handles_of(y, False) if dtype is string else constant(_numbers(y, dtype), dtype)
+                for y, dtype in zip(function(*arrays), dtypes, strict=True)]
+
+    made = call_python(name, run, [x._handles if isinstance(x, StringTensor) else x for x in parts],
+                       [(int64 if dtype is string else dtype, shape) for dtype, shape in types],
+                       None, name if name.isidentifier() else "text")
+    return [StringTensor._made(y) if dtype is string else y
+            for y, dtype in zip(made, dtypes, strict=True)]
+
+
+def _numbers(array: Any, dtype: Any) -> Any:
+    return array.astype(dtype.name) if array.dtype == object else array
+
+
+def _each(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
     import numpy as np
 
-    return np.asarray(np.frompyfunc(function, len(parts), 1)(*[x._array for x in parts]), object)
+    return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), object)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dualflow._core import (
     Dim,
+    Operand,
     Symbol,
     Tensor,
     TensorBase,
@@ -54,6 +55,8 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
     Arrays become tensors unless `arrays` is True. Recursive.
     """
     if isinstance(item, TensorBase) or not is_nested(item):
+        if isinstance(item, Operand) and not arrays:
+            return item._value_type, ("_handles",), (flatten(item._handles, path, leaves, paths),)
         leaves.append(item if arrays else leaf_of(item, path))
         paths.append(path)
         return LEAF
@@ -90,7 +93,7 @@ def rebuild(treedef: Any, leaves: Iterator[Any]) -> Any:
         names = [n.value if type(n) is Key else n for n in treedef[1]]
         return kind(*treedef[2:-2], {n: inner[k] for n, k in zip(names, treedef[-2],
                                                                  strict=True)})
-    if hasattr(kind, "_fields"):
+    if hasattr(kind, "_fields") or issubclass(kind, Operand):
         return getattr(kind, "_made", kind)(*inner)
     if issubclass(kind, list | tuple):
         return kind(inner)
@@ -345,10 +348,7 @@ class Arguments:
                 f"{self.name}: the arguments do not have the structure of the input_signature: got "
                 f"leaves {', '.join(paths)}, expected {', '.join(self.spec_paths)}")
         assert self.specs is not None
-        out = list(leaves)
-        for k, spec in enumerate(self.specs):
-            out[k] = self._fit(spec, leaves[k], paths[k])
-        return out
+        return [self._fit(*one) for one in zip(self.specs, leaves, paths, strict=True)]
 
     def _fit(self, spec: Any, x: Any, path: str) -> Any:
         if type(spec) is Fixed and StaticLeaf(spec.value) != leaf_key(x):

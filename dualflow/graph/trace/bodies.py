@@ -15,7 +15,7 @@ from dualflow.dtypes import DType, int64, uint8
 from dualflow.graph.ir import COND, LEAVES, PARAMETER, Graph, Input, Node, control_flow
 from dualflow.graph.trace.cotangents import measured
 from dualflow.graph.trace.parameters import is_number
-from dualflow.ops.control_flow.state import leaves
+from dualflow.ops.control_flow.state import leaves, traced_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Body:
         self._enter(trace)
         try:
             with trace.recording():     # hides the tapes of enclosing contexts
-                self.result: Any = f(*params)
+                self.result: Any = traced_text(f(*params))
                 self.outputs = trace.to_symbols(None, [as_tensor(x) for x in leaves(self.result)])
         finally:
             self._cut_out(trace)

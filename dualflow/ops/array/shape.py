@@ -7,7 +7,6 @@ import math
 from dualflow import _core
 from dualflow._core import (
     Dim,
-    Operand,
     Symbol,
     Tensor,
     TensorBase,
@@ -346,9 +345,7 @@ def rank(input: TensorLike, name: str | None = None) -> Tensor:
     >>> df.rank([[1, 2, 3]]).item()
     2
     """
-    x: Any = input
-    if not isinstance(x, TensorBase):
-        x = x if isinstance(x, Operand) else as_tensor(input, None, "rank")
+    x = input if isinstance(input, TensorBase) else as_tensor(input, None, "rank")
     return constant(x.ndim)
 
 

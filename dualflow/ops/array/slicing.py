@@ -209,12 +209,13 @@ def reverse(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     [[2, 1], [4, 3]]
     """
     one_by_one("reverse(x, {})", axis, name)
-    x = tensor
+    x: Any = tensor
     if not isinstance(x, TensorBase):
+        x = as_tensor(x, None, "reverse")
         if isinstance(x, Operand):
             made: Tensor = x._apply_op("reverse", (x,), {"axis": axis}, name)
-            return made
-        x = as_tensor(x, None, "reverse")
+            if made is not NotImplemented:
+                return made
     if type(axis) is int:
         axis = (axis,)
     if isinstance(axis, list | tuple) and all([type(a) is int for a in axis]):
@@ -290,12 +291,13 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     one_by_one("tile(x, {})", multiples, name)
-    x = input
+    x: Any = input
     if not isinstance(x, TensorBase):
+        x = as_tensor(x, None, "tile")
         if isinstance(x, Operand):
             made: Tensor = x._apply_op("tile", (x,), {"multiples": multiples}, name)
-            return made
-        x = as_tensor(x, None, "tile")
+            if made is not NotImplemented:
+                return made
     times = ints(multiples, "tile: multiples")
     if len(times) != x.ndim or any(m < 0 for m in times):
         raise ShapeError(f"tile: multiples {times} of {x.dtype} {x.shape}, expected one per "

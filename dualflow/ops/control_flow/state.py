@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dualflow._core import (
     Dim,
+    Operand,
     Symbol,
     Tensor,
     TensorBase,
@@ -35,7 +36,15 @@ Shape: TypeAlias = "Sequence[int | None]"
 
 def tensors(structure: Any, caller: str) -> Any:
     """Convert the variables, numbers and arrays of a structure to tensors."""
-    return rebuild(structure, lambda x: None if x is None else as_tensor(x, None, caller))
+    return rebuild(traced_text(structure), lambda x: None if x is None else as_tensor(x, None,
+                                                                                      caller))
+
+
+def traced_text(structure: Any) -> Any:
+    """Return a structure with constant text as a composite of handles, which graphs can carry."""
+    if not any([isinstance(x, Operand) for x in flatten(structure)]):
+        return structure
+    return rebuild(structure, lambda x: x._traced() if isinstance(x, Operand) else x)
 
 
 def leaves(structure: Any) -> list[Any]:

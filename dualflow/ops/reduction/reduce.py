@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dualflow._core import (
-    Operand,
-    Tensor,
-    TensorBase,
-    apply,
-    apply_ordered,
-    as_tensor,
-    get_op,
-)
+from dualflow._core import Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops import reduction
 from dualflow.ops.array.shape import broadcast_to, reshape, static_shape
@@ -48,10 +40,7 @@ def axes_or_all(x: TensorLike, axis: Axis) -> Any:
     """Return `axis`, or all axes if it is None."""
     if axis is not None:
         return axis
-    if isinstance(x, TensorBase):
-        n = x.ndim
-    else:
-        n = (x if isinstance(x, Operand) else as_tensor(x)).ndim
+    n = (x if isinstance(x, TensorBase) else as_tensor(x)).ndim
     return ALL_AXES[n] if n < len(ALL_AXES) else tuple(range(n))
 
 
