@@ -335,7 +335,7 @@ def text(value: Any, caller: str, shape: Any = None) -> StringTensor:
 
 def each(function: Callable[..., Any], *parts: StringTensor) -> Any:
     """Apply a function of bytes to each element, with broadcasting; return an object array."""
-    return _each(function, [x._array for x in parts])
+    return each_of(function, [x._array for x in parts])
 
 
 def elementwise(name: str, function: Callable[..., Any], parts: list[StringTensor],
@@ -348,7 +348,7 @@ def elementwise(name: str, function: Callable[..., Any], parts: list[StringTenso
         for x in parts[1:]:             # for its shape only
             total = total + x._handles
         shape = tuple(total.shape)
-    return whole(name, lambda *arrays: [_each(function, arrays)], parts, [(dtype, shape)])[0]
+    return whole(name, lambda *arrays: [each_of(function, arrays)], parts, [(dtype, shape)])[0]
 
 
 def whole(name: str, function: Callable[..., Sequence[Any]], parts: Sequence[Any],
@@ -383,7 +383,8 @@ def _numbers(array: Any, dtype: Any) -> Any:
     return array.astype(dtype.name) if array.dtype == object else array
 
 
-def _each(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+def each_of(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+    """Apply a function to each element of arrays, with broadcasting; return an object array."""
     import numpy as np
 
     return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), object)

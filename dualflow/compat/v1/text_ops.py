@@ -10,7 +10,7 @@ from dualflow.compat.v1.dtypes import string
 from dualflow.compat.v1.operation import HostTensor
 from dualflow.compat.v1.ops import convert, either
 from dualflow.ops.string_tensor import as_bytes, is_text
-from dualflow.strings import number_format
+from dualflow.ops.strings.convert import number_format
 
 __all__ = ["as_string", "reduce_join", "string_join", "string_lower", "string_strip",
            "string_upper"]

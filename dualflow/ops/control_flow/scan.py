@@ -4,7 +4,7 @@ traced. All functions use `_scan`, which has both modes. Names are TensorFlow's.
 
 from __future__ import annotations
 
-from dualflow._core import Operand, current_graph
+from dualflow._core import current_graph
 from dualflow._util.arguments import shown
 from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, TracedValueError
@@ -303,7 +303,7 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
     [5.0, 25.0]
     """
     wanted = dtype if fn_output_signature is None else fn_output_signature
-    if isinstance(elems, Operand) or hasattr(wanted, "ragged_rank"):
+    if hasattr(elems, "ragged_rank") or hasattr(wanted, "ragged_rank"):
         return ragged.dispatch.map_fn(elems, fn, wanted)
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:

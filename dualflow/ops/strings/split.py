@@ -1,0 +1,250 @@
+"""Text in parts: words, bytes and characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dualflow._core import Tensor, as_tensor
+from dualflow._util.arguments import integer, shown
+from dualflow.dtypes import int32, int64
+from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.ops.string_tensor import StringTensor, as_bytes, string, text, whole
+from dualflow.ops.types import TensorLike
+
+__all__ = ["bytes_split", "split", "unicode_decode", "unicode_encode", "unicode_split"]
+
+
+def split_parts(x: StringTensor, parts_of: Callable[[bytes], list[Any]], dtype: Any,
+                op: str) -> tuple[Any, Tensor]:
+    """Apply a function from bytes to a list to each text.
+
+    Return the items of all lists as one vector, and the int64 positions in it at which each list
+    begins and the last one ends: the values and row splits of a ragged tensor.
+    """
+    def parts(array: Any) -> list[Any]:
+        import numpy as np
+
+        lists = [parts_of(x) for x in np.asarray(array, object).ravel().tolist()]
+        flat = [item for one in lists for item in one]
+        values = np.empty(len(flat), object)
+        values[:] = flat
+        return [values, np.cumsum([0, *map(len, lists)], dtype=np.int64)]
+
+    values, splits = whole(op, parts, [x], [(dtype, (None,)), (int64, (None,))])
+    return values, splits
+
+
+def _split(input: Any, parts_of: Callable[[bytes], list[Any]], dtype: Any, op: str) -> Any:
+    x = text(input, op)
+    if x.ndim:          # a ragged tensor of the results of `split_parts`
+        raise UnimplementedError(f"{op}: the texts of an array have different numbers of parts; "
+                                 f"apply {op} to each text")
+    return split_parts(x, parts_of, dtype, op)[0]
+
+
+def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """Split a text at each separator.
+
+    Parameters
+    ----------
+    input : scalar StringTensor or str
+    sep : str, optional
+        By default any white space; then empty parts are left out.
+    maxsplit : int, default -1
+        Maximal number of splits; -1: no limit.
+
+    Returns
+    -------
+    StringTensor, shape (n,)
+
+    Raises
+    ------
+    UnimplementedError
+        If `input` is not a scalar.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strings.split("a b  c").tolist(), df.strings.split("a,,b", ",").tolist()
+    ([b'a', b'b', b'c'], [b'a', b'', b'b'])
+    """
+    between = None if sep is None or not len(sep) else as_bytes(sep)
+    most = integer(maxsplit, "split: maxsplit")
+    return _split(input, lambda x: x.split(between, most), string, "split")
+
+
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """Split a text into its bytes.
+
+    Parameters
+    ----------
+    input : scalar StringTensor or str
+
+    Returns
+    -------
+    StringTensor, shape (n,)
+
+    Raises
+    ------
+    UnimplementedError
+        If `input` is not a scalar.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strings.bytes_split("abc").tolist()
+    [b'a', b'b', b'c']
+    """
+    return _split(input, lambda x: [x[k:k + 1] for k in range(len(x))], string, "bytes_split")
+
+
+def _codec(encoding: str, errors: str, op: str) -> str:
+    if str(encoding).upper() not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        raise InvalidArgumentError(f"{op}: encoding is {shown(encoding)}, expected 'UTF-8', "
+                                   "'UTF-16-BE' or 'UTF-32-BE'")
+    if errors not in ("replace", "strict", "ignore"):
+        raise InvalidArgumentError(f"{op}: errors is {shown(errors)}, expected 'replace', 'strict' "
+                                   "or 'ignore'")
+    return encoding.lower()
+
+
+def _decoder(encoding: str, errors: str, replacement: int, op: str) -> Callable[[bytes], str]:
+    codec = _codec(encoding, errors, op)
+
+    def decoded(x: bytes) -> str:
+        try:
+            return x.decode(codec)
+        except UnicodeDecodeError as error:
+            if errors == "strict":
+                raise InvalidArgumentError(f"{op}: {shown(x)} is invalid: {error}") from None
+            return x.decode(codec, errors).replace("\uFFFD", chr(replacement))
+
+    return decoded
+
+
+def unicode_decode(input: Any, input_encoding: str, errors: str = "replace",
+                   replacement_char: int = 65533, replace_control_characters: bool = False,
+                   name: str | None = None) -> Any:
+    r"""Return the code points of a text.
+
+    Parameters
+    ----------
+    input : scalar StringTensor or str
+    input_encoding : {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
+    errors : {"replace", "strict", "ignore"}
+    replacement_char : int, default 65533
+        The code point for invalid bytes.
+    replace_control_characters : bool, default False
+        Whether to replace control characters, below U+0020, too.
+
+    Returns
+    -------
+    Tensor, int32, shape (n,)
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is invalid and `errors` is "strict".
+    UnimplementedError
+        If `input` is not a scalar.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strings.unicode_decode("a\u00e9", "UTF-8").tolist()
+    [97, 233]
+    """
+    decoded = _decoder(input_encoding, errors, replacement_char, "unicode_decode")
+    least = 32 if replace_control_characters else 0
+    return _split(input, lambda x: [ord(c) if ord(c) >= least else replacement_char
+                                    for c in decoded(x)], int32, "unicode_decode")
+
+
+def unicode_split(input: Any, input_encoding: str, errors: str = "replace",
+                  replacement_char: int = 65533, name: str | None = None) -> Any:
+    r"""Split a text into its characters.
+
+    Parameters
+    ----------
+    input : scalar StringTensor or str
+    input_encoding : {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
+    errors : {"replace", "strict", "ignore"}
+    replacement_char : int, default 65533
+        The code point for invalid bytes.
+
+    Returns
+    -------
+    StringTensor, shape (n,)
+        Each character in the same encoding.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is invalid and `errors` is "strict".
+    UnimplementedError
+        If `input` is not a scalar.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strings.unicode_split("a\u00e9", "UTF-8").tolist()
+    [b'a', b'\xc3\xa9']
+    """
+    decoded = _decoder(input_encoding, errors, replacement_char, "unicode_split")
+    codec = input_encoding.lower()
+    return _split(input, lambda x: [c.encode(codec) for c in decoded(x)], string, "unicode_split")
+
+
+def unicode_encode(input: TensorLike, output_encoding: str, errors: str = "replace",
+                   replacement_char: int = 65533, name: str | None = None) -> StringTensor:
+    """Encode code points as text.
+
+    Parameters
+    ----------
+    input : Tensor, int32, shape (..., n)
+        The code points of one text along the last dimension.
+    output_encoding : {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
+    errors : {"replace", "strict", "ignore"}
+    replacement_char : int, default 65533
+        The code point that replaces invalid ones.
+
+    Returns
+    -------
+    StringTensor, shape (...)
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a code point is invalid and `errors` is "strict".
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strings.unicode_encode([[72, 105], [97, 98]], "UTF-8").tolist()
+    [b'Hi', b'ab']
+    """
+    codec = _codec(output_encoding, errors, "unicode_encode")
+
+    def character(n: int) -> str:
+        if 0 <= n < 0xD800 or 0xE000 <= n < 0x110000:
+            return chr(n)
+        if errors == "strict":
+            raise InvalidArgumentError(f"unicode_encode: got {n}, expected a code point")
+        return "" if errors == "ignore" else chr(replacement_char)
+
+    def encoded(array: Any) -> list[Any]:
+        import numpy as np
+
+        n = int(np.prod(array.shape[:-1]))
+        made = np.empty(n, object)
+        made[:] = ["".join(map(character, row)).encode(codec)
+                   for row in array.reshape(n, array.shape[-1]).tolist()]
+        return [made.reshape(array.shape[:-1])]
+
+    x = as_tensor(input, None, "unicode_encode")
+    if x.ndim == 0 or not x.dtype.is_integer:
+        raise InvalidArgumentError(f"unicode_encode: input is {x.dtype} {x.shape}, expected "
+                                   "integers with at least one dimension")
+    made: StringTensor = whole("unicode_encode", encoded, [x], [(string, tuple(x.shape[:-1]))])[0]
+    return made
