@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         io as io,
         keras as keras,
         linalg as linalg,
+        lookup as lookup,
         math as math,
         memory as memory,
         nest as nest,
@@ -428,9 +429,9 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
              "debugging", "distribute", "experimental", "image", "initializers", "io", "keras",
-             "linalg", "math", "memory", "nest", "nn", "onnx", "ops", "optimizers", "random",
-             "ragged", "saved_model", "sets", "signal", "sparse", "strings", "summary", "test",
-             "testing", "train", "version"}
+             "linalg", "lookup", "math", "memory", "nest", "nn", "onnx", "ops", "optimizers",
+             "ragged", "random", "saved_model", "sets", "signal", "sparse", "strings", "summary",
+             "test", "testing", "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.

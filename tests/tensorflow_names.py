@@ -70,4 +70,4 @@ NAMES = {
 # Names that dualflow does not have.
 MISSING = """
     TypeSpec import_graph_def saved_model.SaveOptions
-    config.experimental_connect_to_cluster strings.split"""
+    config.experimental_connect_to_cluster"""

@@ -29,7 +29,7 @@ LAYERS = [
     {"autodiff"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
      "sparse", "summary", "test", "testing", "initializers", "experimental", "debugging", "modules",
-     "ragged", "sets", "transforms", "context", "strings", "version"},
+     "lookup", "ragged", "sets", "transforms", "context", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "einops", "keras"}, {"tensorflow"},
 ]

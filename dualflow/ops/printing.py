@@ -109,11 +109,14 @@ def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str,
     its value and the original object."""
     parts = [_freeze(v) for v in values]
     traced = [x for part in parts for x in flatten_tensors(part) if isinstance(x, TensorBase)]
-    strings: list[Any] = []             # the tensors of handles among them
+    handles: set[int] = set()           # the ids of the tensors of handles among them
+
+    def find(x: Any) -> bool:
+        handles.update([id(x._handles)] if hasattr(type(x), "_handles") else ())
+        return False
+
     for part in parts:
-        rebuild(part, lambda x: x, lambda x: hasattr(type(x), "_handles") and not strings.append(
-            x._handles))
-    handles = {id(x) for x in strings}
+        rebuild(part, lambda x: x, find)
 
     def write(*now: Tensor) -> None:
         rest = iter(now)

@@ -1,0 +1,3 @@
+"""Tables that change."""
+
+from dualflow.lookup.tables import MutableHashTable as MutableHashTable
