@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor
+from dualflow.data.csv_files import CsvDataset as CsvDataset
 from dualflow.data.dataset import Dataset, as_dataset
 from dualflow.data.options import (
     AutoShardPolicy as AutoShardPolicy,
@@ -27,8 +28,9 @@ from dualflow.ops.types import DTypeLike
 
 __all__ = [
     "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy",
-    "AutotuneAlgorithm", "AutotuneOptions", "Counter", "DistributeOptions", "ExternalStatePolicy",
-    "OptimizationOptions", "RandomDataset", "ThreadingOptions", "assert_cardinality", "at",
+    "AutotuneAlgorithm", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions",
+    "ExternalStatePolicy", "OptimizationOptions", "RandomDataset", "ThreadingOptions",
+    "assert_cardinality", "at",
     "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
     "enumerate_dataset", "from_list", "get_single_element", "get_structure", "group_by_window",
     "ignore_errors", "load", "map_and_batch", "parallel_interleave", "prefetch_to_device",
