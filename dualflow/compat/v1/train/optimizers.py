@@ -130,7 +130,7 @@ class AdamOptimizer(Optimizer):
     ...     step = tf.train.AdamOptimizer(0.5).minimize(w * w)
     ...     sess.run(tf.global_variables_initializer())
     ...     sess.run(step)
-    ...     print(sess.run(w))
+    ...     print(sess.run(w).round(4))
     2.5
     """
 
