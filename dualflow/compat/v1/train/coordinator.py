@@ -157,6 +157,11 @@ class QueueRunner:
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
     """Add threads that `start_queue_runners` starts.
 
+    Parameters
+    ----------
+    qr : QueueRunner
+    collection : str, default "queue_runners"
+
     Examples
     --------
     >>> import dualflow.compat.v1 as tf
@@ -172,6 +177,17 @@ def start_queue_runners(sess: Any = None, coord: Coordinator | None = None, daem
                         collection: str = GraphKeys.QUEUE_RUNNERS) -> list[threading.Thread]:
     """Start the threads of the graph's queue runners and return them. Queues of `batch` and of the
     producers need no threads: a run fills them.
+
+    Parameters
+    ----------
+    sess : Session, optional
+        By default the default session.
+    coord : Coordinator, optional
+        Stops the threads.
+    daemon : bool
+        Accepted for compatibility: all threads are daemons.
+    start : bool, default True
+    collection : str, default "queue_runners"
 
     Examples
     --------
