@@ -1,7 +1,4 @@
-"""The API of TensorFlow 1.x: graphs, sessions and placeholders, on the graphs of dualflow.
-
-This module only re-exports names; docs/compat_v1.md documents them.
-"""
+"""The API of TensorFlow 1.x: graphs, sessions and placeholders. docs/compat_v1.md has the names."""
 
 from dualflow import nest as nest
 from dualflow._core import Tensor as Tensor, TensorSpec as TensorSpec
@@ -485,16 +482,15 @@ from dualflow.ops.printing import print as print
 
 newaxis = None
 FixedLenFeature, FixedLenSequenceFeature = io.FixedLenFeature, io.FixedLenSequenceFeature
-VarLenFeature = io.VarLenFeature
-decode_csv, decode_raw, string_to_number = io.decode_csv, io.decode_raw, strings.to_number
+VarLenFeature, decode_csv, decode_raw = io.VarLenFeature, io.decode_csv, io.decode_raw
 parse_example, parse_single_example = io.parse_example, io.parse_single_example
 parse_single_sequence_example = io.parse_single_sequence_example
-
+string_to_number = strings.to_number
 __version__ = VERSION = "1.15.0"      # TensorFlow's version that the API follows
 
 _NAMESPACES = {"app", "contrib", "data", "debugging", "errors", "flags", "gfile", "image",
                "initializers", "io", "layers", "logging", "losses", "math", "metrics", "nest", "nn",
-               "python_io", "random", "strings", "summary", "test", "train"}
+               "python_io", "random", "saved_model", "strings", "summary", "test", "train"}
 __getattr__ = _messages(__name__)
 
 

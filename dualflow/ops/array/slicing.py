@@ -38,7 +38,7 @@ from dualflow.ops.indexing.gather import gather
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from dualflow.ops.types import Axis, TensorLike
 

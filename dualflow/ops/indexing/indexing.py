@@ -36,7 +36,8 @@ def getitem(x: TensorBase, key: Any) -> Tensor:
     """Return ``x[key]`` for ints, slices, ``...``, None, integer tensors and boolean masks.
 
     A list with a slice or ``...`` is a tuple of keys, as in TensorFlow; other lists are integer
-    tensors or masks. A mask of shape () selects `x` once or not at all, along a new first dimension.
+    tensors or masks. A mask of shape () selects `x` once or not at all, along a new first
+    dimension.
 
     Raises
     ------
