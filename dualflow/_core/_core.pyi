@@ -296,6 +296,9 @@ def map_attrs(op: Op, attrs: Attrs, value_of: Callable[[Dim], Any]) -> Attrs: ..
 def as_index(value: Any) -> int: ...          # or a Dim, which has the operators of int
 def leaf_ops() -> tuple[Op, Op, Op]: ...
 class Operand:
+    _handles: Any
+    _traced: Any
+    _value_type: Any
     @property
     def ndim(self) -> int: ...
     def _apply_op(self, op: str, inputs: tuple[Any, ...], attrs: dict[str, Any],

@@ -144,10 +144,15 @@ cdef object apply_by_operand(Op op, PyObject **args, Py_ssize_t n, Attrs attrs, 
     cdef Py_ssize_t i
     for i in range(n):
         inputs.append(<object>args[i])
-    packed = {} if attrs is None else attrs.as_dict()
+    given = {}
+    for i in range(op.c.n_attrs):
+        value = attrs.values[i]
+        if op.c.attrs[i].type == DF_ATTR_DTYPE:
+            value = _dtypes.ALL[value]
+        given[op.attrs[i]] = value
     for x in inputs:
         if isinstance(x, Operand):
-            made = x._apply_op(op.name, tuple(inputs), packed, name)
+            made = x._apply_op(op.name, tuple(inputs), given, name)
             if made is not NotImplemented:
                 return made
     for x in inputs:

@@ -12,7 +12,12 @@ cdef class Operand:
     """Base class of operands that are not tensors but apply ops themselves. An op with such
     operands returns the result of `_apply_op` of the first one that does not return NotImplemented.
     `convert_inputs` looks for them only if an input is neither a tensor nor a number, so other
-    calls do not pay for it."""
+    calls do not pay for it.
+
+    An operand that is no composite stands for ``_value_type(_handles)`` in the arguments and
+    results of traced functions; ``_traced()`` returns a value that graphs can carry."""
+
+    _handles = _traced = _value_type = None
 
     def _apply_op(self, str op not None, tuple inputs not None, dict attrs not None, name):
         """Return the result of the op named `op`, or NotImplemented."""

@@ -6,7 +6,8 @@ function of the op's module. A module with rules that is not listed here is an e
 pass would raise UnimplementedError.
 """
 
-import dualflow.autodiff.recurrent  # noqa: F401  `ops.nn` has a module of this name
+import dualflow.autodiff.recurrent  # `ops.nn` has a module of this name
+import dualflow.ops.sparse.matmul  # noqa: F401  `ops.linalg` has a module of this name
 from dualflow.autodiff import backward as backward
 from dualflow.ops.array import (
     creation as creation,

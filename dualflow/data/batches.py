@@ -20,6 +20,7 @@ from dualflow.data.structure import (
     paths,
     rows,
     stack,
+    unsized,
     with_first,
     without_first,
 )
@@ -106,9 +107,10 @@ class PaddedBatch(Batch):
         spec = self.source.spec
         n = self.n if self.drop else None
         shapes = self.padding.shapes_for(spec)
-        return pack(spec, [TensorSpec((n, *([None] * s.ndim if shape is None else shape)), s.dtype)
-                           if isinstance(s, TensorSpec) else with_first(s, n)
-                           for s, shape in zip(flatten(spec), shapes, strict=True)])
+        padded = [s if not isinstance(s, TensorSpec) else unsized(s) if shape is None
+                  else TensorSpec(shape, s.dtype)
+                  for s, shape in zip(flatten(spec), shapes, strict=True)]
+        return with_first(pack(spec, padded), n)
 
     @property
     def is_cheap(self) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from dualflow._core import Tensor, rebuild
+from dualflow.data.json_state import decode_leaf, encode_leaf, raw
 from dualflow.data.stage import Stage
-from dualflow.data.structure import decode_leaf, encode_leaf, flatten, is_leaf, pack, raw
+from dualflow.data.structure import flatten, is_leaf, pack
 from dualflow.errors import InvalidArgumentError
 from dualflow.io.files import write_atomically
 

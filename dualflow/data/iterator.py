@@ -9,9 +9,9 @@ from dualflow._core import current_graph
 from dualflow._util.arguments import shown
 from dualflow._util.late_binding import late
 from dualflow._util.notebook import card
+from dualflow.data.json_state import as_json
 from dualflow.data.order import Seeded
 from dualflow.data.stage import Stage, stages
-from dualflow.data.structure import as_json
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from dualflow.tracebacks import hide_frames
 

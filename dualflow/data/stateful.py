@@ -11,21 +11,12 @@ from dualflow._core import Tensor, constant
 from dualflow._util.arguments import integer
 from dualflow._util.cached import cached_property
 from dualflow.data.calls import UserFunction
+from dualflow.data.json_state import LazyElements, decode, held_in, raw
 from dualflow.data.mapping import traced_spec
 from dualflow.data.selection import Zip
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import UNKNOWN, Cursor, Stage
-from dualflow.data.structure import (
-    LazyElements,
-    as_element,
-    decode,
-    flatten,
-    held_in,
-    raw,
-    same_structure,
-    spec_of,
-    with_first,
-)
+from dualflow.data.structure import as_element, flatten, same_structure, spec_of, with_first
 from dualflow.data.windows import Elements
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, InvalidArgumentError

@@ -1,4 +1,4 @@
-"""Elements: nested tuples and dicts of tensors. Stacking, slicing, joining, and conversion to JSON.
+"""Elements: nested tuples and dicts of tensors. Stacking, slicing and joining.
 
 As in tf.data, a list of numbers is one tensor, not a container. A composite tensor is one leaf,
 which knows how it is batched and sliced (`nest.Composite._batched`, `_as_rows`). Leaves that are
@@ -7,7 +7,6 @@ not tensors (str, bytes, None, a dataset) are passed through; stacking them retu
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -23,10 +22,9 @@ from dualflow._core import (
     evaluate,
     get_op,
     make_attrs,
-    rebuild,
 )
 from dualflow._util.arguments import shown
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.string_tensor import StringTensor
 
 STACK, CONCAT = get_op("stack"), get_op("concat")
@@ -339,70 +337,3 @@ def as_rows(leaf: Any) -> Any:
 def rows(element: Any, begin: int, end: int) -> Any:
     """Return a range of rows of stacked elements; tensors are views."""
     return map_leaves(lambda x: as_rows(x)[begin:end], element)
-
-
-# --- as JSON -------------------------------------------------------------------------------------
-
-class LazyElements:
-    """Elements in a state, converted to JSON only if the state is requested."""
-
-    __slots__ = ("elements",)
-
-    def __init__(self, elements: Sequence[Any]) -> None:
-        self.elements: tuple[Any, ...] = tuple(elements)
-
-
-def as_json(state: Any) -> Any:
-    """Return a state as plain dicts, lists, strings and numbers."""
-    if isinstance(state, LazyElements):
-        return [encode(x) for x in state.elements]
-    if isinstance(state, dict):
-        return {key: as_json(x) for key, x in state.items()}
-    return [as_json(x) for x in state] if isinstance(state, list) else state
-
-
-def held_in(state: Any, stage: Any) -> list[Any]:
-    """Return the elements of a stage in a state, encoded or not."""
-    if isinstance(state, LazyElements):
-        return list(state.elements)
-    return [decode(stage.spec, x) for x in state]
-
-
-def encode(element: Any) -> list[Any]:
-    """Return the leaves of an element as lists, strings and numbers."""
-    return [encode_leaf(x) for x in flatten(element)]
-
-
-def raw(x: Tensor) -> bytes:
-    """Return the bytes of a tensor, as in its pickle."""
-    reduced: Any = x.__reduce_ex__(4)
-    return bytes(reduced[1][2])
-
-
-def encode_leaf(x: Any) -> Any:
-    if isinstance(x, Tensor):
-        return {"dtype": x.dtype.name, "shape": list(x.shape),
-                "data": base64.b64encode(raw(x)).decode()}
-    if isinstance(x, bytes):
-        return {"bytes": base64.b64encode(x).decode()}
-    if isinstance(x, list):
-        return [encode_leaf(y) for y in x]
-    if x is None or isinstance(x, str):
-        return x
-    raise UnimplementedError(f"an iterator's state cannot hold {shown(x)}, which a transformation "
-                             "has buffered: only tensors and strings are supported")
-
-
-def decode(spec: Any, leaves: Sequence[Any]) -> Any:
-    """Return the element with the structure of `spec` from the result of `encode`."""
-    return pack(spec, [decode_leaf(x) for x in leaves])
-
-
-def decode_leaf(x: Any) -> Any:
-    if isinstance(x, list):
-        return [decode_leaf(y) for y in x]
-    if not isinstance(x, dict):
-        return x
-    if "bytes" in x:
-        return ByteString(base64.b64decode(x["bytes"]))
-    return rebuild(x["dtype"], tuple(x["shape"]), base64.b64decode(x["data"]))

@@ -10,17 +10,10 @@ from dualflow._core import TensorSpec
 from dualflow._util.cached import cached_property
 from dualflow.data.batches import Padding
 from dualflow.data.calls import UserFunction
+from dualflow.data.json_state import LazyElements, held_in
 from dualflow.data.sources import Slices
 from dualflow.data.stage import UNKNOWN, Cursor, Places, Stage
-from dualflow.data.structure import (
-    LazyElements,
-    flatten,
-    held_in,
-    map_leaves,
-    pack,
-    stack,
-    with_first,
-)
+from dualflow.data.structure import flatten, map_leaves, pack, stack, with_first
 from dualflow.errors import InvalidArgumentError
 
 

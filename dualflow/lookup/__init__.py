@@ -10,3 +10,10 @@ from dualflow.lookup.tables import (
     StaticHashTable as StaticHashTable,
     StaticVocabularyTable as StaticVocabularyTable,
 )
+
+__all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex",
+           "TextFileInitializer", "experimental"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -112,7 +112,7 @@ def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str,
     handles: set[int] = set()           # the ids of the tensors of handles among them
 
     def find(x: Any) -> bool:
-        handles.update([id(x._handles)] if hasattr(type(x), "_handles") else ())
+        handles.update([id(x._handles)] if getattr(type(x), "_handles", None) else ())
         return False
 
     for part in parts:

@@ -201,23 +201,3 @@ def test_invalid_padding_raises():
 ])
 def test_invalid_arguments_raise(call, kind, words):
     raised(kind, lambda: call(D.range(3)), words)
-
-
-# --- traced functions ----------------------------------------------------------------------------
-
-def test_iteration_while_tracing_raises():
-    dataset, it = D.range(3), iter(D.range(3))
-
-    @df.function
-    def looping(x):
-        for y in dataset:
-            x = x + df.cast(y, df.float32)
-        return x
-
-    @df.function
-    def taking(x):
-        return x + df.cast(next(it), df.float32)
-
-    for f in (looping, taking):
-        raised(errors.UnimplementedError, lambda f=f: f(df.constant(1.)), "iterate outside")
-    assert next(it).item() == 0

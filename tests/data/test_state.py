@@ -10,7 +10,7 @@ import pytest
 
 import dualflow as df
 from dualflow import errors
-from dualflow.data import structure
+from dualflow.data import json_state
 
 D = df.data.Dataset
 
@@ -205,7 +205,7 @@ def test_buffered_elements_are_serialised_on_demand(monkeypatch):
     """Threads record a state per element; it refers to buffered elements without serialising
     them."""
     encoded = []
-    monkeypatch.setattr(structure, "encode_leaf", lambda x: encoded.append(x) or x.tolist())
+    monkeypatch.setattr(json_state, "encode_leaf", lambda x: encoded.append(x) or x.tolist())
     rows = D.range(1, 40).map(lambda n: df.ones([n.item() % 7]))
     it = iter(rows.bucket_by_sequence_length(len, [3, 5], [4, 4, 4]).prefetch(2))
     for _ in range(5):

@@ -312,3 +312,7 @@ signature_constants = SimpleNamespace(
     CLASSIFY_OUTPUT_CLASSES="classes", CLASSIFY_OUTPUT_SCORES="scores",
     REGRESS_INPUTS="inputs", REGRESS_METHOD_NAME="tensorflow/serving/regress",
     REGRESS_OUTPUTS="outputs")
+
+
+def __dir__() -> list[str]:
+    return __all__

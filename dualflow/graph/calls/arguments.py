@@ -71,7 +71,7 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
                 tuple([place[n] for n in item]), inner)
     if isinstance(item, SEQUENCES):
         return type(item), inner
-    return getattr(item, "_value_type", type(item)), fields(item), inner
+    return getattr(item, "_value_type", None) or type(item), fields(item), inner
 
 
 def leaf_of(item: Any, path: str) -> Any:

@@ -31,10 +31,10 @@ from dualflow.graph.ir import (
     loop_parts,
 )
 from dualflow.graph.program.arena import ALIGNMENT, Block, Buffer, assign_offsets, lower_bound
-from dualflow.graph.program.joins import joined_values
 from dualflow.graph.program.lifetimes import (
     ASSIGN,
     carry_chains,
+    joined_values,
     last_uses,
     nbytes,
     shared_inputs,

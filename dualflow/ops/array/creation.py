@@ -192,12 +192,11 @@ def ones_like(input: TensorLike, dtype: DTypeLike | None = None,
 
 def _full_like(input: TensorLike, value: int, dtype: DTypeLike | None, name: str | None) -> Tensor:
     x: Any = input if hasattr(input, "shape") and hasattr(input, "dtype") else as_tensor(input)
-    if not isinstance(x, TensorBase) and isinstance(x, _core.Operand):
-        made: Tensor = x._apply_op("full_like", (x,), {"value": value, "dtype": dtype}, name)
-        if made is not NotImplemented:
-            return made
-    wanted = as_dtype(x.dtype if dtype is None else dtype)
-    return broadcast_to(_core.constant(value, wanted), static_shape(x), name=name)
+    made: Any = NotImplemented
+    if isinstance(x, _core.Operand):
+        made = x._apply_op("full_like", (x,), {"value": value, "dtype": dtype}, name)
+    return broadcast_to(_core.constant(value, as_dtype(dtype or x.dtype)), static_shape(x),
+                        name=name) if made is NotImplemented else made
 
 
 def range(start: TensorLike, limit: TensorLike | None = None, delta: TensorLike = 1,

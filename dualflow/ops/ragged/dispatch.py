@@ -4,7 +4,7 @@ tensors whose Python code needs a dense tensor call it with their own name."""
 from __future__ import annotations
 
 from dualflow._core import TensorBase, TensorSpec, apply, as_tensor, get_op
-from dualflow.dtypes import ALL, int64
+from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.ops.array.creation import ones_like, zeros_like
 from dualflow.ops.array.join import stack as stack_dense
@@ -30,15 +30,10 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 FLAT = ("identity", "stop_gradient", "bitcast")
-FUNCTIONS = ("full_like", "rank", "reverse", "tile")      # not ops
 
 
 def apply_op(op: str, inputs: tuple[Any, ...], attrs: dict[str, Any], name: str | None) -> Any:
     """Return the result of an op with at least one ragged operand."""
-    types = get_op(op).attr_types if attrs and op not in FUNCTIONS else ()
-    for key, kind in zip(attrs, types, strict=False):
-        if kind == "dtype":
-            attrs[key] = ALL[attrs[key]]
     special = SPECIAL.get(op)
     if special is not None:
         return special(*inputs, **attrs)

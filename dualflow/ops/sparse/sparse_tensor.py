@@ -287,7 +287,7 @@ class SparseTensorSpec(Composite):
         return self._of_dense.shape
 
     @property
-    def rank(self) -> int:
+    def rank(self) -> int | None:
         return self._of_dense.ndim
 
     @property

@@ -29,8 +29,7 @@ def test_spec():
     assert not SPEC.is_compatible_with(df.sparse.eye(3, 2, df.int32))
     assert repr(SPEC) == "SparseTensorSpec((None, 2), dualflow.float32)"
     assert copy.copy(SPEC) == SPEC
-    for bad, error in (([-1], errors.ShapeError), (None, errors.DTypeError),
-                       ([2.5], errors.DTypeError)):
+    for bad, error in (([-1], errors.ShapeError), ([2.5], errors.DTypeError)):
         with pytest.raises(error):
             df.SparseTensorSpec(bad)
 
