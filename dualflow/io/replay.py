@@ -29,6 +29,8 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.record_loop import record_loop
 from dualflow.graph.trace.without_gradient import without_gradient
 from dualflow.ops.array.join import stack
+from dualflow.ops.control_flow.host import host_call
+from dualflow.ops.printing import printing
 
 
 class OtherSizes(InvalidArgumentError):
@@ -178,6 +180,9 @@ class TraceInterpreter:
         made = apply(op, *given, **self.attributes(attributes))
         outputs = made if isinstance(made, tuple) else (made,)
         self.leave(ys, outputs, written)
+
+    def play_print(self, xs: Sequence[int], printed: list[Any]) -> None:
+        host_call(printing(*printed), [self.value(x) for x in xs], "print")
 
     def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the attributes of an op."""

@@ -61,8 +61,9 @@ def save(module: Any, directory: Any, signatures: Any = None, options: Any = Non
     Raises
     ------
     UnimplementedError
-        If a trace calls Python (`print`, assertions, `py_function`), takes variables or objects as
-        arguments, or returns containers other than list, tuple and dict.
+        If a trace calls Python (assertions, `py_function`), takes variables or objects as
+        arguments, or returns containers other than list, tuple and dict. `print` is saved, and
+        prints in calls of the loaded function, unless it prints text tensors or to a file.
     OSError
         If the file cannot be written; an existing file is unchanged.
 

@@ -9,6 +9,7 @@ numbered across all graphs. A step is a list that begins with its kind:
     ["call", xs, ys, written, body, why]        `why`: the reason for a missing gradient, or None
     ["cond", xs, ys, written, bodies]
     ["loop", xs, ys, written, body, attributes, rounds]     `rounds`: see `rounds_of_loop`
+    ["print", xs, arguments]                    see `dualflow.ops.printing.printing`
     ["guard", op, dims, answer, line]           a decision of Python that depends on sizes
 
 `written` are pairs of versions of variables, overwritten and new. A list among attributes is
@@ -42,6 +43,7 @@ from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.graph.trace.record_loop import rounds_of_loop
 from dualflow.graph.trace.specialize import by_last_leaf
 from dualflow.graph.trace.trace import Trace
+from dualflow.ops.printing import Printing
 from dualflow.ops.random.random_generator import Generator
 
 NAMED = "constant", "variable", "key", "saved"      # steps that end with a name of saved data
@@ -117,8 +119,12 @@ class SerializedTrace:
             return ["cond", *flow, places]
         if node.op is LOOP:
             return ["loop", *flow, places[0], self._attributes(node), rounds_of_loop(node)]
-        if node.attrs is not None and host_function(node.op, node.attrs) is not None:
-            raise self._refused(node, "calls Python")
+        host = None if node.attrs is None else host_function(node.op, node.attrs)
+        if host is not None:
+            printed = host.call.description() if isinstance(host.call, Printing) else None
+            if printed is None:
+                raise self._refused(node, "calls Python")
+            return ["print", self._all(node.inputs), printed]
         return ["op", *flow, node.op.name, self._attributes(node)]
 
     def _generator(self, node: Node) -> Generator:

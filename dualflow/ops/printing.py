@@ -27,7 +27,7 @@ from dualflow.ops.display import to_text, values_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
     from typing import Any
 
 __all__ = ["print"]
@@ -69,7 +69,7 @@ def print(*values: Any, sep: str = " ", end: str = "\n", output_stream: Any = No
             raise DTypeError(f"print: {what} is {shown(text)}, expected a str")
     if output_stream is not None and not callable(getattr(output_stream, "write", None)):
         raise DTypeError(f"print: output_stream is {shown(output_stream)}, expected a file")
-    _emit(values, lambda x, of: values_text(x, summarize), sep, end, output_stream, False, name)
+    _emit(values, False, summarize, sep, end, output_stream, False, name)
 
 
 class _Text:
@@ -103,10 +103,62 @@ def _with_numbers(value: Any) -> Any:
     return pack_sequence_as(value, [known(x) for x in leaves])
 
 
-def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str, end: str,
+class Printing:
+    """The host function of a print: texts and, between them, the values of its inputs.
+
+    Parameters
+    ----------
+    pieces : sequence of str
+        The texts before, between and after the inputs.
+    names : sequence of str or None
+        For each input the name that Python's print shows, "" if it shows none; None for
+        `dualflow.print`.
+    handles : sequence of bool
+        For each input, whether it holds handles of text.
+    summarize : int, optional
+    stream : file, optional
+    flush : bool
+    """
+
+    def __init__(self, pieces: Sequence[str], names: Sequence[str | None],
+                 handles: Sequence[bool], summarize: int | None, stream: Any, flush: bool) -> None:
+        self.pieces, self.names, self.handles = pieces, names, handles
+        self.summarize, self.stream, self.flush = summarize, stream, flush
+
+    def __call__(self, *values: Tensor) -> None:
+        parts = [self.pieces[0]]
+        for x, name, text, piece in zip(values, self.names, self.handles, self.pieces[1:],
+                                        strict=False):
+            parts.append(str(late("string_tensor").StringTensor._made(x)) if text else
+                         values_text(x, self.summarize) if name is None else
+                         to_text(x, name or None))
+            parts.append(piece)
+        file = sys.stdout if self.stream is None else self.stream
+        file.write("".join(parts))
+        if self.flush:
+            file.flush()
+
+    def description(self) -> list[Any] | None:
+        """Return the arguments of `printing` as JSON, or None if another process could not print
+        the same."""
+        streams = {None: "", sys.stdout: "", sys.stderr: "stderr"}
+        if any(self.handles) or self.stream not in streams:
+            return None
+        return [list(self.pieces), list(self.names), self.summarize, streams[self.stream],
+                self.flush]
+
+
+def printing(pieces: list[str], names: list[str | None], summarize: int | None, stream: str,
+             flush: bool) -> Printing:
+    """Return the host function of a `Printing.description`."""
+    return Printing(pieces, names, [False] * len(names), summarize,
+                    sys.stderr if stream == "stderr" else None, flush)
+
+
+def _emit(values: tuple[Any, ...], as_python: bool, summarize: int | None, sep: str, end: str,
           stream: Any, flush: bool, name: str | None) -> None:
-    """Write values now, or when the current graph runs. `show` returns the text of a tensor, given
-    its value and the original object."""
+    """Write values now, or when the current graph runs. `as_python`: tensors as Python's print
+    shows them."""
     parts = [_freeze(v) for v in values]
     traced = [x for part in parts for x in flatten_tensors(part) if isinstance(x, TensorBase)]
     handles: set[int] = set()           # the ids of the tensors of handles among them
@@ -117,28 +169,14 @@ def _emit(values: tuple[Any, ...], show: Callable[[Tensor, Any], str], sep: str,
 
     for part in parts:
         rebuild(part, lambda x: x, find)
-
-    def write(*now: Tensor) -> None:
-        rest = iter(now)
-
-        def shown_now(x: Any) -> Any:
-            if not isinstance(x, TensorBase):
-                return x
-            if id(x) in handles:
-                return _Text(str(late("string_tensor").StringTensor._made(next(rest))))
-            return _Text(show(next(rest), x))
-
-        texts = [str(map_structure(shown_now, part)) for part in parts]
-        file = sys.stdout if stream is None else stream
-        file.write(sep.join(texts) + end)
-        if flush:
-            file.flush()
-
-    control_flow.host.host_call(write, traced, name or "print")
-
-
-def _show_as_python(x: Tensor, of: Any) -> str:
-    return to_text(x, of.name if isinstance(of, Variable) else None)
+    mark = _Text(f"\0{id(parts)}\0")        # in place of a tensor
+    texts = [str(map_structure(lambda x: mark if isinstance(x, TensorBase) else x, part))
+             for part in parts]
+    show = Printing(
+        (sep.join(texts) + end).split(mark.text),
+        [(x.name if isinstance(x, Variable) else "") if as_python else None for x in traced],
+        [id(x) in handles for x in traced], summarize, stream, flush)
+    control_flow.host.host_call(show, traced or [0], name or "print")
 
 
 # --- Python's own print, while a thread traces ---------------------------------------------------
@@ -160,7 +198,7 @@ def python_print(*values: Any, sep: str | None = " ", end: str | None = "\n", fi
         values = tuple(map(_with_numbers, values))
         printing_when_run.old(*values, sep=sep, end=end, file=file, flush=flush)
         return
-    _emit(values, _show_as_python, " " if sep is None else sep, "\n" if end is None else end, file,
+    _emit(values, True, None, " " if sep is None else sep, "\n" if end is None else end, file,
           flush, None)
 
 

@@ -1,6 +1,7 @@
 """Modules saved with their traced functions, and loaded without their code."""
 
 import copy
+import io
 import json
 import os
 import pickle
@@ -420,6 +421,31 @@ def test_missing_attributes_and_files_raise(folder):
         df.load(folder + "/nowhere")
 
 
+def test_saved_functions_print(folder, capsys):
+    v = df.Variable(3., name="v")
+
+    def f(x, y):
+        print("Tracing with", x)
+        print("only once")
+        df.print("y:", [y, {"of": y * 2.}], v, sep="; ", end=".\n", summarize=1)
+        df.print("each time", output_stream=sys.stderr)
+        for k in df.range(2):
+            print(v, k)
+        return x + v
+
+    args = df.constant(1.), df.ones([4])
+    _, loaded, _ = saved(f, folder, args)
+    capsys.readouterr()
+    df.function(f)(*args)
+    wanted = capsys.readouterr()
+    wanted = wanted._replace(out=wanted.out.replace("only once\n", ""))
+    assert "y:; [[1. ... 1.], {'of': [2. ... 2.]}]; 3.0.\n" in wanted.out
+    loaded(*args)
+    assert capsys.readouterr() == wanted
+    df.function(loaded)(*args)
+    assert capsys.readouterr() == wanted
+
+
 def test_unsupported_objects_raise(folder):
     class Thing:
         pass
@@ -430,7 +456,9 @@ def test_unsupported_objects_raise(folder):
 
     v, x = df.Variable(1.), df.constant(1.)
     for f, args, why in (
-            (lambda x: df.print(x), (x,), r"<lambda> cannot be saved: .*calls Python"),
+            (lambda x: df.debugging.assert_equal(x, x), (x,),
+             r"<lambda> cannot be saved: .*calls Python"),
+            (lambda x: df.print(x, output_stream=io.StringIO()), (x,), "calls Python"),
             (lambda x: df.py_function(lambda x: x, [x], df.float32), (x,), "calls Python"),
             (lambda v: v + 1., (v,), r"argument v is any Variable"),
             (lambda x, t: x, (x, Thing()), r"argument t is a Thing|argument t is <"),
