@@ -24,6 +24,7 @@ from dualflow.io.index import (
     latest_checkpoint as latest_checkpoint,
 )
 from dualflow.io.manager import CheckpointManager as CheckpointManager
+from dualflow.io.options import CheckpointOptions as CheckpointOptions
 from dualflow.io.reader import (
     CheckpointReader as CheckpointReader,
     checkpoints_iterator as checkpoints_iterator,

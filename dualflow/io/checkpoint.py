@@ -154,7 +154,8 @@ class Checkpoint:
         wait : bool, default True
             If False, return at once and write in the background. The data to be written shares
             memory with the variables until they are assigned.
-        options : ignored
+        options : CheckpointOptions, optional
+            Has no effect.
 
         Returns
         -------
@@ -220,7 +221,8 @@ class Checkpoint:
         partial : bool, default True
             If False, objects without values and values without objects raise. (Slots of an
             optimizer that is not built yet are permitted.)
-        options : ignored
+        options : CheckpointOptions, optional
+            Has no effect.
 
         Returns
         -------

@@ -17,14 +17,16 @@ from dualflow.ops.random.random_generator import Generator, get_global_generator
 __all__ = ["LoadedModule", "contains_saved_model", "load"]
 
 
-def load(directory: Any, tags: Any = None, options: Any = None) -> LoadedModule:
+def load(export_dir: Any, tags: Any = None, options: Any = None) -> LoadedModule:
     """Load a module that `save` has written: it has the same attributes, and its functions accept
     the arguments for which they had been traced.
 
     Parameters
     ----------
-    directory : str
-    tags, options : ignored
+    export_dir : str
+    tags : ignored
+    options : LoadOptions, optional
+        Has no effect.
 
     Returns
     -------
@@ -57,9 +59,9 @@ def load(directory: Any, tags: Any = None, options: Any = None) -> LoadedModule:
     >>> powers.name, powers.square(df.constant(4)).item()
     ('powers', 16)
     """
-    path = os.path.join(os.fspath(directory), FILE)
+    path = os.path.join(os.fspath(export_dir), FILE)
     if not os.path.exists(path):
-        raise NotFoundError(f"there is no saved module in {directory} (no file {path})")
+        raise NotFoundError(f"there is no saved module in {export_dir} (no file {path})")
     with content_of(path, FORMAT) as content:
         try:
             return Loading(content).modules[0]

@@ -143,7 +143,8 @@ class CheckpointManager:
             Whether to respect `checkpoint_interval`.
         wait : bool, default True
             If False, return at once; see `Checkpoint.save`.
-        options : ignored
+        options : CheckpointOptions, optional
+            Has no effect.
 
         Returns
         -------

@@ -41,22 +41,23 @@ FUNCTIONS = "_functions"        # the attribute of a loaded module that holds it
 SIGNATURES = "_signatures"      # and its signatures
 
 
-def save(module: Any, directory: Any, signatures: Any = None, options: Any = None) -> None:
+def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
     """Save a module with the traces of its functions, so that it can run without its code.
 
     Parameters
     ----------
-    module : Module, or a model of Keras with known inputs
+    obj : Module, or a model of Keras with known inputs
         Saved are its variables and those of inner modules; numbers, strings and random generators
         in attributes; and all traces of each `function`. A function with an `input_signature`
         and without traces is traced for the signature.
-    directory : str
+    export_dir : str
         Created if it does not exist. An existing module is replaced once the new one is on disk.
     signatures : function, result of `get_concrete_function`, or dict of str to these, optional
         Functions of tensors, which `load` returns as `signatures`; a single one has the key
         "serving_default". Functions need an `input_signature`. A model of Keras has the signature
         of its inputs by default.
-    options : ignored
+    options : SaveOptions, optional
+        Has no effect.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def save(module: Any, directory: Any, signatures: Any = None, options: Any = Non
     >>> scale(df.constant([1., 2.])).tolist(), scale.variables[0].item()
     ([3.0, 6.0], 3.0)
     """
-    module, default = as_module(module)
+    module, default = as_module(obj)
     if not isinstance(module, Module):
         raise InvalidArgumentError(f"save: got {type(module).__name__}, expected a Module")
     if current_graph() is not None:
@@ -92,7 +93,7 @@ def save(module: Any, directory: Any, signatures: Any = None, options: Any = Non
     safetensors()
     saved = Saved(module)
     saved.add_signatures(functions_by_key(signatures if signatures is not None else default))
-    path = os.path.join(os.fspath(directory), FILE)
+    path = os.path.join(os.fspath(export_dir), FILE)
     write_content(path, FORMAT, saved.tensors(), {"module": saved.description()})
 
 

@@ -550,3 +550,18 @@ def test_keys_of_loops_and_of_other_code_have_one_generator(folder):
     for n in (2, 0, 3):
         assert loaded(df.constant(n)).tolist() == model(df.constant(n)).tolist()
     assert loaded.random.counter == model.random.counter
+
+
+def test_options_are_accepted(folder):
+    options = df.saved_model.SaveOptions(experimental_custom_gradients=True, extra_tags=["a"])
+    module = df.Module()
+    module.v = df.Variable(2.)
+    df.saved_model.save(obj=module, export_dir=folder, options=options)
+    loaded = df.saved_model.load(export_dir=folder, options=df.saved_model.LoadOptions())
+    assert loaded.v.item() == 2. and "extra_tags=['a']" in repr(options)
+    options = df.train.CheckpointOptions(experimental_io_device="/job:localhost")
+    checkpoint = df.train.Checkpoint(v=module.v)
+    path = checkpoint.save(folder + "/ckpt", options=options)
+    module.v.assign(0.)
+    checkpoint.restore(path, options=options).assert_consumed()
+    assert module.v.item() == 2.
