@@ -13,6 +13,10 @@ class ShapeError(InvalidArgumentError):
     """Shapes are incompatible with each other or with the op."""
 
 
+class SignatureError(ShapeError, TypeError):
+    """The arguments of a call do not match the types for which a function was traced."""
+
+
 class DTypeError(DualflowError, TypeError):
     """Dtypes are not supported by the op."""
 

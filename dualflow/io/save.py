@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import (
@@ -21,6 +22,11 @@ from dualflow._core import (
     unwrapped,
 )
 from dualflow.errors import DualflowError, InvalidArgumentError, UnimplementedError
+from dualflow.graph.calls.any_rank import (
+    AnyRankFunction,
+    has_unknown_rank,
+    traces_for_ranks,
+)
 from dualflow.graph.calls.arguments import NumberLeaf, StaticLeaf, TensorLeaf
 from dualflow.graph.calls.concrete import DATA_NUMBER, ROWS, ConcreteFunction
 from dualflow.graph.calls.function import Function
@@ -270,8 +276,12 @@ class Saved:
 
 def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteFunction]:
     """Return the traces of a function, or a trace for its signature if it has none."""
+    if isinstance(function, AnyRankFunction):
+        return for_ranks(function.find, *function.given)
     if isinstance(function, ConcreteFunction):
         return [function]
+    if function.input_signature is not None and has_unknown_rank(function.input_signature):
+        return for_ranks(function.get_concrete_function, tuple(function.input_signature), {})
     if function.input_signature is None or function.concrete_functions:
         return function.concrete_functions
     trace = for_some_sizes(lambda specs: function.get_concrete_function(*specs),
@@ -283,6 +293,14 @@ def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteF
             f"save: the Python code of {function.name} decides by sizes that its input_signature "
             "leaves open; call it with the sizes for which it is to be saved")
     return [trace]
+
+
+def for_ranks(find: Callable[..., ConcreteFunction], args: Any,
+              kwargs: Any) -> list[ConcreteFunction]:
+    """Return the traces for arguments of unknown rank."""
+    return traces_for_ranks(
+        lambda *xs, **named: for_some_sizes(lambda given: find(*given[0], **given[1]),
+                                            (xs, named)), args, kwargs)
 
 
 def leaves_of(module: Module) -> list[tuple[str, Any]]:

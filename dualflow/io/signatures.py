@@ -8,6 +8,7 @@ from typing import Any
 from dualflow._core import BoundFunction, Tensor, TensorSpec, as_tensor
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.graph.calls.any_rank import AnyRankFunction
 from dualflow.graph.calls.arguments import TensorLeaf
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.decorator import function
@@ -68,7 +69,7 @@ class SignatureFunction:
 
 def specs_of(listed: list[Any]) -> dict[str, TensorSpec]:
     """Return specs by name."""
-    return {name: TensorSpec(tuple(shape), as_dtype(dtype), name)
+    return {name: TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype), name)
             for name, dtype, shape, *_ in listed}
 
 
@@ -113,11 +114,12 @@ def described(key: str, trace: Any) -> tuple[list[Any], list[Any]]:
         return ([listed(n, s) for n, s in trace._inputs.items()],
                 [listed(n, s) for n, s in trace.structured_outputs.items()])
     inputs = []
-    for path, leaf in zip(trace.paths, trace.leaves, strict=True):
+    unknown = trace.open if isinstance(trace, AnyRankFunction) else ()      # of unknown rank
+    for k, (path, leaf) in enumerate(zip(trace.paths, trace.leaves, strict=True)):
         if not isinstance(leaf, TensorLeaf) or not path.isidentifier():
             raise UnimplementedError(f"save: the signature {key} takes {path}, {leaf}; expected "
                                      "tensors as arguments")
-        inputs.append(listed(path, leaf))
+        inputs.append(listed(path, leaf, k in unknown))
     values = iter(trace.graph.outputs)
     _, leaves = trace.result
     outputs = named(trace.structure([next(values) if x is None else x for x in leaves]))
@@ -125,11 +127,13 @@ def described(key: str, trace: Any) -> tuple[list[Any], list[Any]]:
         if not hasattr(y, "dtype") or not isinstance(name, str):
             raise UnimplementedError(f"save: the signature {key} returns {y!r} as {name!r}; "
                                      "expected a tensor, or a list or dict of tensors")
-    return inputs, [listed(name, y) for name, y in outputs.items()]
+    return inputs, [listed(name, y, bool(unknown)) for name, y in outputs.items()]
 
 
-def listed(name: str, x: Any) -> list[Any]:
-    """Return the name, dtype and shape of a tensor as JSON."""
+def listed(name: str, x: Any, any_rank: bool = False) -> list[Any]:
+    """Return the name, dtype and shape of a tensor as JSON; no shape for any rank."""
+    if any_rank or getattr(x, "ndim", 0) is None:
+        return [name, x.dtype.name, None]
     return [name, x.dtype.name, [d if type(d) is int else None for d in x.shape]]
 
 

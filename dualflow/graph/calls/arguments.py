@@ -23,7 +23,7 @@ from dualflow._core import (
     unwrapped,
 )
 from dualflow._util.named_tuple import NamedTuple
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, SignatureError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
 from dualflow.graph.calls.signature import Fixed, Signature, required_shape, with_fixed
 from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
@@ -344,7 +344,7 @@ class Arguments:
     def _match(self, treedef: Any, leaves: list[Any], paths: list[str]) -> list[Any]:
         """Check leaves against the input signature and return them converted."""
         if treedef != self.spec_skeleton:
-            raise ShapeError(
+            raise SignatureError(
                 f"{self.name}: the arguments do not have the structure of the input_signature: got "
                 f"leaves {', '.join(paths)}, expected {', '.join(self.spec_paths)}")
         assert self.specs is not None
@@ -352,8 +352,8 @@ class Arguments:
 
     def _fit(self, spec: Any, x: Any, path: str) -> Any:
         if type(spec) is Fixed and StaticLeaf(spec.value) != leaf_key(x):
-            raise ShapeError(f"{self.name}: argument {path} is {leaf_key(x)}, expected {spec!r}, "
-                             "as in its input_signature")
+            raise SignatureError(f"{self.name}: argument {path} is {leaf_key(x)}, expected "
+                                 f"{spec!r}, as in its input_signature")
         if not isinstance(spec, TensorSpec):
             return x
         if not isinstance(x, TensorBase | TensorSpec):
@@ -364,7 +364,7 @@ class Arguments:
         have = leaf_key(x)
         want = TensorLeaf(spec.dtype, required_shape(spec, have))
         if not want.matches(have):
-            error = DTypeError if x.dtype is not spec.dtype else ShapeError
+            error = DTypeError if x.dtype is not spec.dtype else SignatureError
             raise error(f"{self.name}: argument {path} is {have}, expected {want}, as in its "
                         "input_signature")
         return x

@@ -18,6 +18,7 @@ from dualflow._core import (
     Tensor,
     Variable,
     as_tensor,
+    current_graph,
     current_tape,
     drop_value,
 )
@@ -33,7 +34,6 @@ from dualflow.graph.calls.arguments import (
     StaticLeaf,
     TensorLeaf,
     VariableLeaf,
-    as_input,
     flatten,
     fresh,
     leaf_key,
@@ -381,14 +381,10 @@ class ConcreteFunction(Generic["R"]):
         if changed is not None:
             raise InvalidArgumentError(f"{self.name}: {changed} after this trace was made; get a "
                                        "new one by get_concrete_function")
-        treedef, leaves, _ = self.arguments.bind(args, kwargs)
-        leaves = leaves + [p.tensor() for p in self.held]
-        leaves = list(map(as_input, leaves, self.leaves))
-        if len(leaves) != len(self.leaves) or not self.matches(treedef, [leaf_key(x)
-                                                                         for x in leaves]):
-            wanted = ", ".join(f"{p}: {m}" for p, m in zip(self.paths, self.leaves, strict=True))
-            got = ", ".join(str(leaf_key(x)) for x in leaves)
-            raise InvalidArgumentError(f"{self.name}: got ({got}), this trace is for ({wanted})")
+        leaves = calls.trace_arguments.leaves_of_call(self, args, kwargs)
+        if current_graph() is not None and self._python is not None:    # is recorded there
+            called: R = self._python(leaves[:len(leaves) - len(self.held)])
+            return called
         compiled = self.compiled(leaves)
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: this trace does not hold for these sizes")

@@ -114,8 +114,7 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         """Run a call that the dispatcher does not recognise."""
         if Switches.functions_run_eagerly:
             return self.python_function(*args, **kwargs)
-        trace = current_graph()
-        if trace is not None:
+        if (trace := current_graph()) is not None:
             return self._inline(trace, args, kwargs)
         call, concrete, compiled = self._find(args, kwargs)
         try:
@@ -321,9 +320,11 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         """
         if not args and not kwargs and self.input_signature is not None:
             args = tuple(self.input_signature)
+        if calls.any_rank.has_unknown_rank(args, kwargs):
+            return calls.any_rank.any_rank_function(self.get_concrete_function, args, kwargs)
         call = BoundCall(*self.arguments.bind(args, kwargs))    # tensors of the state are constants
+        kinds = self._kinds(call)
         with self._lock:
-            kinds = self._kinds(call)
             for concrete in self._traces:
                 if concrete.is_for(call.treedef, kinds):
                     return concrete
@@ -376,8 +377,8 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         >>> "first call" in double.trace_report()
         True
         """
-        head = f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"
-        return "\n".join([head, *[f"  {k}. {c.report()}" for k, c in enumerate(self._traces, 1)]])
+        lines = [f"{self.name}: {self._n_traces} trace{'s'[:self._n_traces != 1]}"]
+        return "\n".join(lines + [f"  {k}. {c.report()}" for k, c in enumerate(self._traces, 1)])
 
     def of_instance(self, instance: object) -> Function:
         """Return the function for one instance, if this one is a method."""
