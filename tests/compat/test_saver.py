@@ -235,3 +235,31 @@ def test_global_step(session):
     session.run(update)
     session.run(update)
     assert tf.train.global_step(session, step) == 2
+
+
+def test_values_of_a_checkpoint_are_initial_values(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        for k, name in enumerate(("old/a", "old/sub/b", "c")):
+            tf.get_variable(name, initializer=[float(k)] * 2)
+        sess.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(sess, str(tmp_path / "model"))
+    reader = tf.train.NewCheckpointReader(path)
+    assert reader.has_tensor("c") and not reader.has_tensor("d")
+    assert reader.get_variable_to_shape_map() == {"old/a": [2], "old/sub/b": [2], "c": [2]}
+    assert reader.get_variable_to_dtype_map()["c"] is tf.float32
+    assert tf.train.load_variable(str(tmp_path), "old/sub/b").tolist() == [1., 1.]
+    with pytest.raises(tf.errors.NotFoundError, match="d not found"):
+        reader.get_tensor("d")
+    with tf.Graph().as_default(), tf.Session() as sess:
+        a, b, c, d = [tf.get_variable(name, [2], initializer=tf.constant_initializer(7.))
+                      for name in ("new/a", "new/sub/b", "c", "d")]
+        for bad, why in (({"new/": "e/"}, "No variables in the scope"), ({"x": d}, "x .d in the"),
+                         ({"c": "x"}, "x is not found in the graph"), ({"old/": "c"}, "old/a|c"),
+                         ({"c": tf.get_variable("e", [3])}, r"e is float32 \(3,\)")):
+            with pytest.raises(ValueError, match=why):
+                tf.train.init_from_checkpoint(path, bad)
+        tf.train.init_from_checkpoint(str(tmp_path), {"old/": "new/", "c": "c"})
+        tf.train.init_from_checkpoint(path, [("old/sub/b", d)])
+        sess.run(tf.global_variables_initializer())
+        assert [x.tolist() for x in sess.run([a, b, c, d])] == [[0., 0.], [1., 1.], [2., 2.],
+                                                                [1., 1.]]

@@ -177,6 +177,12 @@ class Variable:
             value = self._begin(self.dtype)
             self._initializer = write("assign", self, value, "Assign", "Assign").op
 
+    @recorded
+    def initialize_with(self, value: Any) -> None:
+        """Assign another initial value in the initializer."""
+        self.initial_value, self._initializer = value, None
+        self._initialize()
+
     def __df_tensor__(self) -> Any:
         """Return the value that operations recorded now read."""
         return self.slot.__df_tensor__()

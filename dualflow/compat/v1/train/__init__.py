@@ -7,10 +7,12 @@ from dualflow.compat.v1.train.by_formula import (
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
 from dualflow.compat.v1.train.checkpoint import (
+    NewCheckpointReader as NewCheckpointReader,
     get_checkpoint_state as get_checkpoint_state,
     latest_checkpoint as latest_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
 )
 from dualflow.compat.v1.train.coordinator import (
     Coordinator as Coordinator,
@@ -28,6 +30,7 @@ from dualflow.compat.v1.train.decay import (
     polynomial_decay as polynomial_decay,
 )
 from dualflow.compat.v1.train.graph_io import write_graph as write_graph
+from dualflow.compat.v1.train.initial_values import init_from_checkpoint as init_from_checkpoint
 from dualflow.compat.v1.train.input import (
     batch as batch,
     input_producer as input_producer,
@@ -72,8 +75,8 @@ from dualflow.io.index import (
     checkpoint_exists as checkpoint_exists,
 )
 
-_MODULES = {"by_formula", "checkpoint", "coordinator", "decay", "graph_io", "input",
-            "moving_average", "optimizer", "optimizers", "queues", "saver", "step"}
+_MODULES = {"by_formula", "checkpoint", "coordinator", "decay", "graph_io", "initial_values",
+            "input", "moving_average", "optimizer", "optimizers", "queues", "saver", "step"}
 
 
 def __dir__() -> list[str]:

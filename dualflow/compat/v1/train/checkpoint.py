@@ -9,11 +9,13 @@ from typing import Any
 
 from dualflow import errors as own
 from dualflow.compat.v1 import errors
+from dualflow.dtypes import as_dtype
 from dualflow.io import files, index
 from dualflow.io.files import SUFFIX
 from dualflow.io.index import CheckpointState
 
-__all__ = ["get_checkpoint_state", "latest_checkpoint", "list_variables", "load_checkpoint"]
+__all__ = ["CheckpointReader", "NewCheckpointReader", "get_checkpoint_state", "latest_checkpoint",
+           "list_variables", "load_checkpoint", "load_variable"]
 
 
 @contextmanager
@@ -73,7 +75,64 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
     return None if state is None else index.latest_checkpoint(checkpoint_dir, latest_filename)
 
 
-def load_checkpoint(ckpt_dir_or_file: str) -> dict[str, Any]:
+class CheckpointReader(dict[str, Any]):
+    """The arrays of a checkpoint by name; created by `load_checkpoint`."""
+
+    def get_tensor(self, tensor_str: str) -> Any:
+        """Return an array."""
+        if tensor_str not in self:
+            raise errors.NotFoundError(f"Key {tensor_str} not found in checkpoint")
+        return self[tensor_str]
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        """Return True if there is an array with this name."""
+        return tensor_str in self
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """Return the shape of each array."""
+        return {name: list(x.shape) for name, x in self.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, Any]:
+        """Return the dtype of each array."""
+        return {name: as_dtype(x.dtype) for name, x in self.items()}
+
+
+def NewCheckpointReader(filepattern: str) -> CheckpointReader:
+    """Return the arrays of a checkpoint by name; for a directory, of its latest checkpoint.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as folder:
+    ...     w = tf.Variable([1., 2.], name="w")
+    ...     sess.run(w.initializer)
+    ...     path = tf.train.Saver().save(sess, os.path.join(folder, "model"))
+    ...     reader = tf.train.NewCheckpointReader(path)
+    >>> reader.get_variable_to_shape_map(), reader.get_tensor("w").tolist()
+    ({'w': [2]}, [1.0, 2.0])
+    """
+    return load_checkpoint(filepattern)
+
+
+def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
+    """Return an array of a checkpoint; for a directory, of its latest checkpoint.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as folder:
+    ...     w = tf.Variable([1., 2.], name="w")
+    ...     sess.run(w.initializer)
+    ...     path = tf.train.Saver().save(sess, os.path.join(folder, "model"))
+    ...     tf.train.load_variable(path, "w").tolist()
+    [1.0, 2.0]
+    """
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name)
+
+
+def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
     """Return the arrays of a checkpoint by name; for a directory, of its latest checkpoint.
 
     Parameters
@@ -98,7 +157,8 @@ def load_checkpoint(ckpt_dir_or_file: str) -> dict[str, Any]:
         raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory "
                          f"{ckpt_dir_or_file}")
     with opened(prefix) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a mapping
+        return CheckpointReader({name: file.get_tensor(name)
+                                 for name in file.keys()})  # noqa: SIM118  not a mapping
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
