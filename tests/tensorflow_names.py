@@ -69,5 +69,5 @@ NAMES = {
 
 # Names that dualflow does not have.
 MISSING = """
-    TypeSpec import_graph_def saved_model.SaveOptions
+    TypeSpec import_graph_def
     config.experimental_connect_to_cluster"""

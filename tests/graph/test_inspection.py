@@ -72,3 +72,16 @@ def test_plan_lists_workspaces_and_live_ranges():
     text = f.plan_for(df.ones([64, 64]))
     assert "arena +" in text
     assert "instructions 0-" in text
+
+
+def test_operations_by_name():
+    graph = df.function(lambda x: x * 2. + x).get_concrete_function(df.constant(1.)).graph
+    operations = graph.get_operations()
+    assert operations[0].name == "x" and len(operations) == len(graph.nodes)
+    add = graph.get_operation_by_name("add")
+    assert add in operations and graph.get_tensor_by_name("add:0") is add.outputs[0]
+    for name in ("no", "add:1", "no:0"):
+        with pytest.raises(KeyError):
+            graph.get_tensor_by_name(name) if ":" in name else graph.get_operation_by_name(name)
+    with pytest.raises(ValueError, match="not the name of a tensor"):
+        graph.get_tensor_by_name("add")

@@ -90,6 +90,28 @@ class Graph:
         """Append a constant."""
         return self.add_leaf(CONSTANT, value, name, line, value)
 
+    def get_operations(self) -> list[Any]:
+        """Return the nodes in the order of execution."""
+        return list(self.nodes)
+
+    def get_operation_by_name(self, name: str) -> Any:
+        """Return the node of this name, or raise KeyError."""
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        raise KeyError(f"the graph {self.name} has no operation {name!r}; there are "
+                       f"{', '.join([node.name for node in self.nodes])}")
+
+    def get_tensor_by_name(self, name: str) -> Any:
+        """Return an output of a node by ``"node:index"``, or raise KeyError."""
+        node, _, index = name.rpartition(":")
+        if not node or not index.isdecimal():
+            raise ValueError(f"{name!r} is not the name of a tensor, such as 'add:0'")
+        outputs = self.get_operation_by_name(node).outputs
+        if int(index) >= len(outputs):
+            raise KeyError(f"{node!r} has {len(outputs)} outputs, no {name!r}")
+        return outputs[int(index)]
+
     def text(self, lines: bool = True) -> str:
         """Return a line per node: values, op, attributes, types and, if `lines`, the user's line.
         """
