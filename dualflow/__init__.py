@@ -131,6 +131,7 @@ if TYPE_CHECKING:
     from dualflow.io.load import load as load
     from dualflow.io.save import save as save
     from dualflow.modules import Module as Module
+    from dualflow.nest import type_spec_from_value as type_spec_from_value
     from dualflow.ops import (
         Tensor as Tensor,
         TensorBase as TensorBase,
@@ -373,6 +374,7 @@ _NAMES = {
     "io.load": "load",
     "io.save": "save",
     "modules": "Module",
+    "nest": "type_spec_from_value",
     "ops": "Tensor TensorBase TensorSpec Variable from_dlpack",
     "ops.array.broadcast_shapes": "broadcast_dynamic_shape broadcast_static_shape",
     "ops.array.creation": "constant convert_to_tensor eye fill linspace meshgrid one_hot ones "

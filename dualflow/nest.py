@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sys
 
-from dualflow._core import Symbol, TensorBase, TensorSpec, unwrapped
-from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow._core import Symbol, TensorBase, TensorSpec, as_tensor, unwrapped
+from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.tracebacks import hide_frames
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "flatten_with_path", "is_nested", "map_structure",
-           "pack_sequence_as"]
+           "pack_sequence_as", "type_spec_from_value"]
 
 MAX_DEPTH = 254        # more than the highest rank
 
@@ -72,6 +72,29 @@ def spec_of(structure: Any) -> Any:
         return TensorSpec(x.known_shape if isinstance(x, Symbol) else x.shape, x.dtype)
 
     return rebuild(structure, leaf, is_composite)
+
+
+def type_spec_from_value(value: Any) -> Any:
+    """Return the spec of a tensor, variable or composite tensor, or of a number, list or array as
+    a tensor.
+
+    Raises
+    ------
+    TypeError
+        If the value is not a tensor.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.type_spec_from_value(df.constant([1, 2]))
+    TensorSpec(shape=(2,), dtype=int32)
+    """
+    if isinstance(value, TensorSpec):
+        return value
+    try:
+        return spec_of(value if isinstance(value, Composite) else as_tensor(value))
+    except DTypeError as error:
+        raise TypeError(f"type_spec_from_value: {value!r} is not a tensor") from error
 
 
 # --- one level -----------------------------------------------------------------------------------

@@ -155,3 +155,15 @@ def test_cyclic_structure_raises(use):
     loop.append({"again": loop})
     with pytest.raises(InvalidArgumentError, match="contains itself"):
         use(loop)
+
+
+def test_type_spec_from_value():
+    spec = df.TensorSpec([2], df.float32)
+    for value in (spec, [1., 2.], df.ones([2]), df.Variable([1., 2.]), np.ones(2, "float32")):
+        assert df.type_spec_from_value(value) == spec
+    assert df.type_spec_from_value(3) == df.TensorSpec([], df.int32)
+    ragged = df.type_spec_from_value(df.ragged.constant([[1], [2, 3]]))
+    assert df.nest.flatten(ragged)
+    for bad in (object(), None, "dir", {"a": 1.}):
+        with pytest.raises(TypeError, match="type_spec_from_value" if bad != "dir" else ""):
+            df.type_spec_from_value(bad)
