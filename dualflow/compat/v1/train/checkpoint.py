@@ -100,6 +100,11 @@ class CheckpointReader(dict[str, Any]):
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:
     """Return the arrays of a checkpoint by name; for a directory, of its latest checkpoint.
 
+    Parameters
+    ----------
+    filepattern : str
+        A checkpoint, or a directory of checkpoints.
+
     Examples
     --------
     >>> import os, tempfile
@@ -117,6 +122,12 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
     """Return an array of a checkpoint; for a directory, of its latest checkpoint.
+
+    Parameters
+    ----------
+    ckpt_dir_or_file : str
+        A checkpoint, or a directory of checkpoints.
+    name : str
 
     Examples
     --------
