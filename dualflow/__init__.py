@@ -295,8 +295,8 @@ if TYPE_CHECKING:
     )
     from dualflow.ops.linalg.matmul import matmul as matmul
     from dualflow.ops.printing import print as print
-    from dualflow.ops.ragged.factory import RaggedTensorSpec as RaggedTensorSpec
     from dualflow.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
+    from dualflow.ops.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
     from dualflow.ops.reduction.cumulative import cumsum as cumsum
     from dualflow.ops.reduction.norm import norm as norm
     from dualflow.ops.reduction.reduce import (
@@ -411,7 +411,7 @@ _NAMES = {
     "ops.linalg.einsum": "einsum tensordot",
     "ops.linalg.matmul": "matmul",
     "ops.printing": "print",
-    "ops.ragged.factory": "RaggedTensorSpec",
+    "ops.ragged.spec": "RaggedTensorSpec",
     "ops.ragged.ragged_tensor": "RaggedTensor",
     "ops.reduction.cumulative": "cumsum",
     "ops.reduction.norm": "norm",

@@ -35,6 +35,7 @@ class Composite:
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
+    _is_dense: bool = False     # whether this is a spec of tensors that `_batched` stacks
 
     def _remade(self, values: Sequence[Any]) -> Any:
         """Return a new instance with these parts."""

@@ -10,10 +10,11 @@ from dualflow import nest
 from dualflow._core import Tensor, TensorSpec, constant
 from dualflow._util.cached import cached_property
 from dualflow.data.pieces import gathered
-from dualflow.data.stage import Cursor, Stage
+from dualflow.data.stage import Cursor, Stage, stages
 from dualflow.data.structure import (
     as_rows,
     flatten,
+    is_dense,
     is_leaf,
     map_leaves,
     pack,
@@ -25,6 +26,7 @@ from dualflow.data.structure import (
     without_first,
 )
 from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.ops import ragged
 from dualflow.ops.array.padding import pad
 
 
@@ -54,8 +56,40 @@ class Batch(Stage):
     def is_cheap(self) -> bool:
         return self.source.is_cheap
 
+    def row_spec(self) -> Any:
+        """Return the spec of an element if it decides how elements are stacked, otherwise None. No
+        function of the user runs unless a source contains ragged tensors."""
+        found = [x for x in stages(self.source) if not x.spec_runs_python]
+        whole = len(found) == len(list(stages(self.source)))
+        if whole or any([has_rows(x.spec) for x in found if not x.inputs]):
+            return self.source.spec if has_rows(self.source.spec) else None
+        return None
+
     def cursor(self, epoch: int) -> Cursor:
         return BatchCursor(self, epoch)
+
+
+def has_rows(spec: Any) -> bool:
+    return any(map(is_dense, flatten(spec)))
+
+
+class RaggedBatch(Batch):
+    """Elements stacked as ragged tensors, if their spec has unknown sizes."""
+
+    @cached_property
+    def spec(self) -> Any:
+        return with_first(self.row_spec(), self.n if self.drop else None)
+
+    def row_spec(self) -> Any:
+        return map_leaves(ragged_spec, self.source.spec)
+
+
+def ragged_spec(s: Any) -> Any:
+    """Return the spec of a tensor as the spec of a row, ragged up to the last unknown size."""
+    if not isinstance(s, TensorSpec) or s.ndim is None or None not in s.shape:
+        return s
+    unknown = [axis for axis, size in enumerate(s.shape) if size is None]
+    return ragged.spec.RaggedTensorSpec(s.shape, s.dtype, unknown[-1])
 
 
 class BatchCursor(Cursor):
@@ -65,8 +99,14 @@ class BatchCursor(Cursor):
     def __init__(self, stage: Batch, epoch: int) -> None:
         self.n, self.least = stage.n, stage.n if stage.drop else 1
         self.inner: Cursor = stage.source.cursor(epoch)
+        self.row_spec: Any = stage.row_spec()
 
     def __next__(self) -> Any:
+        if self.row_spec is not None:
+            elements = list(islice(self.inner, self.n))
+            if len(elements) < self.least:
+                raise StopIteration
+            return stack(elements, "batch", self.row_spec)
         count, block = self.inner.many(self.n, self.least)
         if count < self.least:
             raise StopIteration

@@ -30,12 +30,12 @@ __all__ = [
     "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy",
     "AutotuneAlgorithm", "AutotuneOptions", "Counter", "CsvDataset", "DistributeOptions",
     "ExternalStatePolicy", "OptimizationOptions", "RandomDataset", "ThreadingOptions",
-    "assert_cardinality", "at",
-    "bucket_by_sequence_length", "cardinality", "choose_from_datasets", "copy_to_device",
-    "enumerate_dataset", "from_list", "get_single_element", "get_structure", "group_by_window",
-    "ignore_errors", "load", "map_and_batch", "parallel_interleave", "prefetch_to_device",
-    "rejection_resample", "sample_from_datasets", "save", "scan", "shuffle_and_repeat", "snapshot",
-    "take_while", "unbatch", "unique"]
+    "assert_cardinality", "at", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
+    "copy_to_device", "dense_to_ragged_batch", "enumerate_dataset", "from_list",
+    "get_single_element", "get_structure", "group_by_window", "ignore_errors", "load",
+    "map_and_batch", "parallel_interleave", "prefetch_to_device", "rejection_resample",
+    "sample_from_datasets", "save", "scan", "shuffle_and_repeat", "snapshot", "take_while",
+    "unbatch", "unique"]
 
 Change = Callable[[Any], Dataset[Any]]
 
@@ -50,8 +50,7 @@ def __dir__() -> list[str]:
 
 
 def Counter(start: int = 0, step: int = 1, dtype: DTypeLike = int64) -> Dataset[Tensor]:
-    """Create an infinite dataset of `start`, `start + step`, ... with a `dtype`:
-    `Dataset.counter`.
+    """Create an infinite dataset of `start`, `start + step`, ... of a `dtype`: `Dataset.counter`.
 
     Examples
     --------
@@ -290,6 +289,21 @@ def bucket_by_sequence_length(element_length_func: Callable[..., Any],
     return lambda dataset: dataset.bucket_by_sequence_length(
         element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
         pad_to_bucket_boundary, no_padding, drop_remainder)
+
+
+def dense_to_ragged_batch(batch_size: int, drop_remainder: bool = False,
+                          row_splits_dtype: DTypeLike = int64) -> Change:
+    """Return the transformation `Dataset.ragged_batch` for `batch_size`, `drop_remainder` and
+    `row_splits_dtype`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> dataset = df.data.Dataset.range(1, 3).map(df.range)
+    >>> [x.to_list() for x in dataset.apply(df.data.experimental.dense_to_ragged_batch(2))]
+    [[[0], [0, 1]]]
+    """
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 def rejection_resample(class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dualflow._core import Tensor
 from dualflow._util.arguments import integer, shown
 from dualflow.data import saved
-from dualflow.data.batches import Batch, Unbatch
+from dualflow.data.batches import Batch, RaggedBatch, Unbatch
 from dualflow.data.cache import FileCache
 from dualflow.data.calls import UserFunction
 from dualflow.data.choices import Resampled
@@ -19,6 +19,7 @@ from dualflow.data.options import Configured, Options, options_of
 from dualflow.data.stateful import GroupByWindow, IgnoreErrors, Rebatch, Scan, Unique
 from dualflow.data.structure import as_element
 from dualflow.data.transformations import T, Transformations, count_of
+from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 
 if TYPE_CHECKING:
@@ -177,11 +178,26 @@ class MoreTransformations(Transformations[T]):
                          else Rebatch(rows, sizes, drop))
 
     def ragged_batch(self, batch_size: int, drop_remainder: bool = False,
-                     row_splits_dtype: Any = None, name: str | None = None) -> Dataset[Any]:
-        """Raise UnimplementedError: there are no ragged tensors. `padded_batch` pads elements of
-        different sizes."""
-        raise UnimplementedError("ragged_batch: dualflow has no ragged tensors; padded_batch pads "
-                                 "elements of different sizes")
+                     row_splits_dtype: Any = int64, name: str | None = None) -> Dataset[Any]:
+        """Stack consecutive elements, whose sizes may differ, as ragged tensors.
+
+        Parameters
+        ----------
+        batch_size : int
+        drop_remainder : bool, default False
+            Whether to drop an incomplete last batch.
+        row_splits_dtype
+            Accepted for compatibility with TensorFlow: splits are int64.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> dataset = df.data.Dataset.range(1, 4).map(lambda n: df.range(n))
+        >>> [x.to_list() for x in dataset.ragged_batch(2)]
+        [[[0], [0, 1]], [[0, 1, 2]]]
+        """
+        n = count_of(batch_size, "ragged_batch: batch_size")
+        return self._new(RaggedBatch(self._stage, n, bool(drop_remainder)))
 
     def rejection_resample(self, class_func: Callable[..., Any], target_dist: Any,
                            initial_dist: Any = None, seed: int | None = None,

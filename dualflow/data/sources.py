@@ -22,7 +22,6 @@ from dualflow.data.structure import (
     paths,
     spec_of,
     stack,
-    stacked,
     unsized,
     without_first,
 )
@@ -105,9 +104,10 @@ class Slices(Stage):
     def gather(self, order: Tensor, begin: int, end: int) -> Any:
         if self.all_tensors:
             return self.pack(gather_rows(self.columns, order, begin, end))
-        numbers = order[begin:end].tolist()
+        at = order[begin:end]
         return self.pack([gather_rows([x], order, begin, end)[0] if isinstance(x, Tensor)
-                          else stacked([x[i] for i in numbers]) for x in self.columns])
+                          else [x[i] for i in at.tolist()] if isinstance(x, list)
+                          else x.take(at) for x in self.columns])
 
 
 def common_length(element: Any, columns: Sequence[Any], caller: str) -> int:

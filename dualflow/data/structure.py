@@ -202,6 +202,11 @@ def listed(spec: Any) -> Any:
     return list[spec]
 
 
+def is_dense(spec: Any) -> bool:
+    """Return True for the spec of tensors whose batches are composites."""
+    return isinstance(spec, nest.Composite) and spec._is_dense
+
+
 def mapped(spec: Any, function: Callable[[Any], Any], of_other: Callable[[Any], Any]) -> Any:
     """Return a spec with functions applied to the specs of tensors, and to other leaves."""
     return map_leaves(lambda s: s._map_specs(function) if isinstance(s, nest.Composite)
@@ -253,11 +258,17 @@ def unsized(spec: Any) -> Any:
 
 # --- rows ----------------------------------------------------------------------------------------
 
-def stack(elements: Sequence[Any], caller: str) -> Any:
-    """Stack elements with the same structure along a new first dimension."""
+def stack(elements: Sequence[Any], caller: str, spec: Any = None) -> Any:
+    """Stack elements with the same structure along a new first dimension. Tensors that are rows of
+    a composite in `spec` become a composite."""
     first = elements[0]
     columns = plain_columns(elements) or any_columns(elements, caller)
     try:
+        if spec is not None:
+            return pack(spec, [
+                s._batched(column) if isinstance(s, nest.Composite) and isinstance(
+                    column[0], Tensor) else stacked(column)
+                for s, column in zip(flatten(spec), columns, strict=True)])
         return pack(first, [stacked(column) for column in columns])
     except (ShapeError, DTypeError, ValueError) as error:
         raise differing(elements, caller, error) from None

@@ -56,6 +56,11 @@ class RowSequence:
     def __getitem__(self, k: Any) -> Any:
         raise NotImplementedError
 
+    def take(self, at: Tensor) -> Any:
+        """Return the rows with the given numbers, stacked."""
+        found = [self[k] for k in at.tolist()]
+        return found[0]._batched(found)
+
 
 CUT = Tensor, RowSequence
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import builtins
 
-from dualflow._core import TensorSpec, as_tensor
+from dualflow._core import as_tensor
 from dualflow._util.arguments import shown
 from dualflow.dtypes import as_dtype, float32, int64
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.nest import Composite
 from dualflow.ops.array import creation
 from dualflow.ops.array.shape import broadcast_to, ints, reshape
 from dualflow.ops.elementwise.cast import cast
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["RaggedTensorSpec", "boolean_mask", "constant", "map_flat_values", "range",
-           "row_splits_to_segment_ids", "segment_ids_to_row_splits", "stack"]
+__all__ = ["boolean_mask", "constant", "map_flat_values", "range", "row_splits_to_segment_ids",
+           "segment_ids_to_row_splits", "stack"]
 
 
 def constant(pylist: Any, dtype: DTypeLike | None = None, ragged_rank: int | None = None,
@@ -283,62 +282,3 @@ def segment_ids_to_row_splits(segment_ids: TensorLike, num_segments: Any = None,
     x = vector(segment_ids, "segment_ids_to_row_splits: segment_ids")
     n = size_of(largest(x + 1) if num_segments is None else num_segments)
     return cast(splits_of_rows(x, n), out_type or int64)
-
-
-class RaggedTensorSpec(Composite):
-    """Describes a ragged tensor, for `input_signature` and `fn_output_signature`.
-
-    Parameters
-    ----------
-    shape : sequence of int or None
-        None for ragged dimensions and those of any size.
-    dtype : dtype, default float32
-    ragged_rank : int, optional
-        By default, the rank minus one. 0 describes rows that are tensors, for `df.map_fn`.
-    row_splits_dtype
-        Accepted for compatibility with TensorFlow: splits are int64.
-    flat_values_spec : TensorSpec, optional
-        Its dtype replaces `dtype`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> spec = df.RaggedTensorSpec([None, None], df.int32)
-    >>> @df.function(input_signature=[spec])
-    ... def largest(x):
-    ...     return df.reduce_max(x, axis=1)
-    >>> largest(df.ragged.constant([[1, 5], [3]])).tolist()
-    [5, 3]
-    """
-
-    _fields = ("values", "row_splits")
-    _value_type = RaggedTensor
-
-    def __init__(self, shape: Any = None, dtype: DTypeLike = float32,
-                 ragged_rank: int | None = None, row_splits_dtype: DTypeLike = int64,
-                 flat_values_spec: TensorSpec | None = None) -> None:
-        dtype = dtype if flat_values_spec is None else flat_values_spec.dtype
-        if shape is None:
-            raise InvalidArgumentError("RaggedTensorSpec: the rank is unknown")
-        dims = list(shape)
-        ranks = len(dims) - 1 if ragged_rank is None else ragged_rank
-        if not 0 <= ranks < len(dims):
-            raise InvalidArgumentError(f"RaggedTensorSpec: ragged_rank is {ranks} and shape {dims}")
-        self.shape, self.ragged_rank = tuple(dims), ranks
-        self.dtype = as_dtype(dtype)
-        self.values: Any = TensorSpec(dims, dtype)
-        self.row_splits: TensorSpec | None = None
-        if ranks:
-            self.row_splits = TensorSpec([None if dims[0] is None else dims[0] + 1], int64)
-            inner = [None, *dims[2:]]
-            self.values = TensorSpec(inner, dtype) if ranks == 1 else (
-                RaggedTensorSpec(inner, dtype, ranks - 1))
-
-    @classmethod
-    def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
-        """Return the spec of a ragged tensor."""
-        return cls(value.shape, value.dtype, value.ragged_rank)
-
-    def __repr__(self) -> str:
-        return (f"RaggedTensorSpec({list(self.shape)}, {self.dtype!r}, "
-                f"ragged_rank={self.ragged_rank})")

@@ -1,8 +1,9 @@
-"""The operators of ragged tensors."""
+"""The operators of ragged tensors, and the methods that `df.data` calls (`spec.py`)."""
 
 from __future__ import annotations
 
 from dualflow._core import Operand, apply_binary, apply_unary
+from dualflow._util.late_binding import late_method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ class Operators(Operand):
     """Operators that apply elementwise ops."""
 
     __slots__ = ()
+
+    _spec: Any = late_method("dualflow.ops.ragged.spec")
+    _batched: Any = late_method("dualflow.ops.ragged.spec")
+    _join: Any = late_method("dualflow.ops.ragged.spec")
+    _as_rows: Any = late_method("dualflow.ops.ragged.spec")
 
     def __add__(self, other: Any) -> Any:
         return apply_binary("add", self, other)

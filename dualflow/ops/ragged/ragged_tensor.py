@@ -26,7 +26,7 @@ from dualflow.ops.tensor_shape import TensorShape
 __all__ = ["RaggedTensor"]
 
 
-class RaggedTensor(Composite, Operators):
+class RaggedTensor(Operators, Composite):
     """A tensor with ragged dimensions: rows that may have different lengths.
 
     Create ragged tensors with the class methods `from_row_splits` and others, or with
@@ -89,7 +89,7 @@ class RaggedTensor(Composite, Operators):
     @classmethod
     def _made(cls, values: Any, row_splits: Any, uniform: Any = None) -> RaggedTensor:
         """Return an instance with these parts, which are not converted or checked."""
-        made = object.__new__(cls)
+        made = cls.__new__(cls)
         made.values, made.row_splits, made._uniform = values, row_splits, uniform
         return made
 
