@@ -116,12 +116,43 @@ def test_split(sep, most):
         found = both(lambda s: S.split(s, sep, most), df.constant(word))
         assert found.tolist() == word.split(sep.encode() if sep else None, most)
     assert S.split("a b").tolist() == [b"a", b"b"]
-    with pytest.raises(df.errors.UnimplementedError, match="numbers of parts"):
-        S.split(["a b", "c"])
     values, splits = split_parts(df.constant([["a b", ""], ["c", "d e f"]]), bytes.split,
                                  df.string, "split")
     assert values.tolist() == [b"a", b"b", b"c", b"d", b"e", b"f"]
     assert splits.tolist() == [0, 2, 2, 3, 6]
+
+
+def test_parts_of_arrays_are_ragged():
+    def check(f, x, want):
+        for made in (f(x), df.function(f)(x)):
+            assert isinstance(made, df.RaggedTensor) and made.to_list() == want
+
+    words = df.constant(["a b", "", "cé"])
+    check(S.split, words, [[b"a", b"b"], [], ["cé".encode()]])
+    check(S.bytes_split, words, [[b"a", b" ", b"b"], [], [b"c", b"\xc3", b"\xa9"]])
+    check(lambda s: S.unicode_decode(s, "UTF-8"), words, [[97, 32, 98], [], [99, 233]])
+    check(lambda s: S.unicode_split(s, "UTF-8"), words,
+          [[b"a", b" ", b"b"], [], [b"c", "é".encode()]])
+    check(S.split, df.constant([["a b", ""], ["c", "d e f"], ["", ""]]),
+          [[[b"a", b"b"], []], [[b"c"], [b"d", b"e", b"f"]], [[], []]])
+    check(lambda s: S.bytes_split(S.split(s)), words,
+          [[[b"a"], [b"b"]], [], [[b"c", b"\xc3", b"\xa9"]]])
+    check(lambda s: S.split(s[:0]), words, [])
+    assert S.split(["a b", "c"]).to_list() == [[b"a", b"b"], [b"c"]]
+    with pytest.raises(df.errors.DTypeError, match="SparseTensor"):
+        S.split(df.sparse.eye(2))
+
+
+def test_elementwise_functions_of_ragged_text():
+    words = df.constant(["a b", "", "cde"])
+    for f in (lambda g, s: g(s), lambda g, s: df.function(g)(s)):
+        parts = f(S.split, words)
+        assert f(S.upper, parts).to_list() == [[b"A", b"B"], [], [b"CDE"]]
+        assert f(S.length, parts).to_list() == [[1, 1], [], [3]]
+        assert f(lambda s: S.join([s, "-", s]), parts).to_list() == [[b"a-a", b"b-b"], [],
+                                                                     [b"cde-cde"]]
+        assert f(lambda s: S.regex_full_match(s, "[ab]"), parts).to_list() == [
+            [True, True], [], [False]]
 
 
 def test_unicode():

@@ -25,6 +25,7 @@ from dualflow._util.arguments import shown
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError
 from dualflow.nest import Composite
+from dualflow.ops import ragged
 from dualflow.ops.array.creation import constant
 from dualflow.ops.control_flow.registered import call_python
 from dualflow.ops.string_handles import handles_of, texts_of
@@ -338,10 +339,16 @@ def each(function: Callable[..., Any], *parts: StringTensor) -> Any:
     return each_of(function, [x._array for x in parts])
 
 
-def elementwise(name: str, function: Callable[..., Any], parts: list[StringTensor],
+def elementwise(name: str, function: Callable[..., Any], inputs: Sequence[Any],
                 dtype: Any = string) -> Any:
     """Return the results of a function of bytes for each element, with broadcasting: a StringTensor
-    or, with a dtype of numbers, a Tensor. In a traced function the function runs in each run."""
+    or, with a dtype of numbers, a Tensor. In a traced function the function runs in each run.
+    If an input is ragged, the result is ragged."""
+    if any([isinstance(x, Composite) and not isinstance(x, StringTensor) for x in inputs]):
+        return ragged.elementwise.on_flat_values(
+            name, [x if isinstance(x, Composite) else text(x, name) for x in inputs],
+            lambda flat: elementwise(name, function, flat, dtype))
+    parts = [text(x, name) for x in inputs]
     shape: Any = ()
     if any([type(x) is TracedStringTensor for x in parts]):
         total = parts[0]._handles

@@ -161,7 +161,7 @@ class RaggedTensorSpec(Composite):
         """Return True if a ragged tensor, or another spec, has this dtype, no other sizes and as
         many ragged dimensions."""
         other: Any = spec_or_value
-        kinds = self.value_type, RaggedTensorSpec
+        kinds: Any = (self.value_type, RaggedTensorSpec)
         return bool(isinstance(other, kinds) and other.dtype is self.dtype
                 and getattr(other, "ragged_rank", 0) == self.ragged_rank
                 and TensorShape(self.shape).is_compatible_with(other.shape))

@@ -56,8 +56,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     [b'a-b', b'a-c']
     """
     between = _separator(separator, "strings.join")
-    made: StringTensor = elementwise("join", lambda *words: between.join(words),
-                                     [text(x, "join") for x in inputs])
+    made: StringTensor = elementwise("join", lambda *words: between.join(words), inputs)
     return made
 
 
@@ -135,7 +134,7 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     [1, 3]
     """
     measure: Any = (lambda x: len(_starts(x))) if _by_chars(unit, "length") else len
-    made: Tensor = elementwise("length", measure, [text(input, "length")], int32)
+    made: Tensor = elementwise("length", measure, [input], int32)
     return made
 
 
@@ -225,7 +224,7 @@ def _cased(plain: Callable[[bytes], bytes], of_text: Callable[[str], str], input
         raise InvalidArgumentError(f"{caller}: encoding is {shown(encoding)}, expected '' or "
                                    "'utf-8'")
     change = (lambda x: of_text(x.decode(errors="replace")).encode()) if encoding else plain
-    made: StringTensor = elementwise(caller, change, [text(input, caller)])
+    made: StringTensor = elementwise(caller, change, [input])
     return made
 
 
@@ -268,7 +267,7 @@ def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tenso
     found = _compiled(pattern, "regex_full_match")
     made: Tensor = elementwise("regex_full_match",
                                lambda x: found.fullmatch(_decoded(x)) is not None,
-                               [text(input, "regex_full_match")], bool_)
+                               [input], bool_)
     return made
 
 
@@ -303,7 +302,7 @@ def regex_replace(input: Any, pattern: str, rewrite: str, replace_global: bool =
     made: StringTensor = elementwise(
         "regex_replace",
         lambda x: found.sub(new, _decoded(x), count).encode("utf-8", "surrogateescape"),
-        [text(input, "regex_replace")])
+        [input])
     return made
 
 
@@ -320,5 +319,5 @@ def strip(input: Any, name: str | None = None) -> StringTensor:
     >>> df.strings.strip([" a", "b "]).tolist()
     [b'a', b'b']
     """
-    made: StringTensor = elementwise("strip", bytes.strip, [text(input, "strip")])
+    made: StringTensor = elementwise("strip", bytes.strip, [input])
     return made

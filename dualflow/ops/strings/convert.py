@@ -10,7 +10,7 @@ from dualflow._util.arguments import integer, shown
 from dualflow.dtypes import as_dtype, float32, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.display import values_text
-from dualflow.ops.string_tensor import StringTensor, elementwise, string, text, whole
+from dualflow.ops.string_tensor import StringTensor, elementwise, string, whole
 from dualflow.ops.strings.fingerprint import fingerprint64, murmur64
 from dualflow.ops.types import DTypeLike
 
@@ -151,7 +151,7 @@ def to_number(input: Any, out_type: DTypeLike = float32, name: str | None = None
                                        f"{dtype.name}")
         return value
 
-    made: Tensor = elementwise("to_number", read, [text(input, "to_number")], dtype)
+    made: Tensor = elementwise("to_number", read, [input], dtype)
     return made
 
 
@@ -159,7 +159,7 @@ def _bucket(hashed: Callable[[bytes], int], input: Any, num_buckets: int, op: st
     n = integer(num_buckets, f"{op}: num_buckets")
     if n < 1:
         raise InvalidArgumentError(f"{op}: num_buckets is {n}, expected at least 1")
-    made: Tensor = elementwise(op, lambda x: hashed(x) % n, [text(input, op)], int64)
+    made: Tensor = elementwise(op, lambda x: hashed(x) % n, [input], int64)
     return made
 
 

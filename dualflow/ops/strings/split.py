@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
 from dualflow._util.arguments import integer, shown
 from dualflow.dtypes import int32, int64
-from dualflow.errors import InvalidArgumentError, UnimplementedError
+from dualflow.errors import InvalidArgumentError
+from dualflow.nest import Composite
+from dualflow.ops import ragged
 from dualflow.ops.string_tensor import StringTensor, as_bytes, string, text, whole
 from dualflow.ops.types import TensorLike
 
@@ -31,16 +34,25 @@ def split_parts(x: StringTensor, parts_of: Callable[[bytes], list[Any]], dtype: 
         values[:] = flat
         return [values, np.cumsum([0, *map(len, lists)], dtype=np.int64)]
 
-    values, splits = whole(op, parts, [x], [(dtype, (None,)), (int64, (None,))])
+    known = all([type(d) is int for d in x.shape])
+    values, splits = whole(op, parts, [x], [
+        (dtype, (None,)), (int64, (prod(x.shape) + 1 if known else None,))])
     return values, splits
 
 
 def _split(input: Any, parts_of: Callable[[bytes], list[Any]], dtype: Any, op: str) -> Any:
+    if isinstance(input, Composite) and not isinstance(input, StringTensor):
+        whole_text = ragged.rows.ragged(input, op)
+        return whole_text.with_flat_values(_split(whole_text.flat_values, parts_of, dtype, op))
     x = text(input, op)
-    if x.ndim:          # a ragged tensor of the results of `split_parts`
-        raise UnimplementedError(f"{op}: the texts of an array have different numbers of parts; "
-                                 f"apply {op} to each text")
-    return split_parts(x, parts_of, dtype, op)[0]
+    parts, splits = split_parts(x, parts_of, dtype, op)
+    if x.ndim == 0:
+        return parts
+    kind = ragged.ragged_tensor.RaggedTensor
+    made = kind._made(parts, splits)
+    for k in range(x.ndim - 1, 0, -1):
+        made = kind.from_uniform_row_length(made, x.shape[k], prod(x.shape[:k]))
+    return made
 
 
 def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | None = None) -> Any:
@@ -48,7 +60,7 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
 
     Parameters
     ----------
-    input : scalar StringTensor or str
+    input : StringTensor, RaggedTensor of text, str or nested lists of str
     sep : str, optional
         By default any white space; then empty parts are left out.
     maxsplit : int, default -1
@@ -56,18 +68,16 @@ def split(input: Any, sep: str | None = None, maxsplit: int = -1, name: str | No
 
     Returns
     -------
-    StringTensor, shape (n,)
-
-    Raises
-    ------
-    UnimplementedError
-        If `input` is not a scalar.
+    StringTensor, shape (n,), or RaggedTensor
+        The parts of a scalar, or of each text as a row.
 
     Examples
     --------
     >>> import dualflow as df
     >>> df.strings.split("a b  c").tolist(), df.strings.split("a,,b", ",").tolist()
     ([b'a', b'b', b'c'], [b'a', b'', b'b'])
+    >>> df.strings.split(["a b", "", "c"])
+    <dualflow.RaggedTensor [[b'a', b'b'], [], [b'c']]>
     """
     between = None if sep is None or not len(sep) else as_bytes(sep)
     most = integer(maxsplit, "split: maxsplit")
@@ -79,16 +89,12 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
 
     Parameters
     ----------
-    input : scalar StringTensor or str
+    input : StringTensor, RaggedTensor of text, str or nested lists of str
 
     Returns
     -------
-    StringTensor, shape (n,)
-
-    Raises
-    ------
-    UnimplementedError
-        If `input` is not a scalar.
+    StringTensor, shape (n,), or RaggedTensor
+        The parts of a scalar, or of each text as a row.
 
     Examples
     --------
@@ -130,7 +136,7 @@ def unicode_decode(input: Any, input_encoding: str, errors: str = "replace",
 
     Parameters
     ----------
-    input : scalar StringTensor or str
+    input : StringTensor, RaggedTensor of text, str or nested lists of str
     input_encoding : {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
     errors : {"replace", "strict", "ignore"}
     replacement_char : int, default 65533
@@ -140,14 +146,13 @@ def unicode_decode(input: Any, input_encoding: str, errors: str = "replace",
 
     Returns
     -------
-    Tensor, int32, shape (n,)
+    Tensor, int32, shape (n,), or RaggedTensor
+        The code points of a scalar, or of each text as a row.
 
     Raises
     ------
     InvalidArgumentError
         If the text is invalid and `errors` is "strict".
-    UnimplementedError
-        If `input` is not a scalar.
 
     Examples
     --------
@@ -167,7 +172,7 @@ def unicode_split(input: Any, input_encoding: str, errors: str = "replace",
 
     Parameters
     ----------
-    input : scalar StringTensor or str
+    input : StringTensor, RaggedTensor of text, str or nested lists of str
     input_encoding : {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
     errors : {"replace", "strict", "ignore"}
     replacement_char : int, default 65533
@@ -175,15 +180,13 @@ def unicode_split(input: Any, input_encoding: str, errors: str = "replace",
 
     Returns
     -------
-    StringTensor, shape (n,)
-        Each character in the same encoding.
+    StringTensor, shape (n,), or RaggedTensor
+        The characters of a scalar, or of each text as a row, in the same encoding.
 
     Raises
     ------
     InvalidArgumentError
         If the text is invalid and `errors` is "strict".
-    UnimplementedError
-        If `input` is not a scalar.
 
     Examples
     --------
