@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from dualflow._util.arguments import shown
 from dualflow._util.cached import cached_property
 from dualflow.data.stage import Cursor, Stage
+from dualflow.data.text import Text
 from dualflow.errors import DTypeError, InvalidArgumentError
 
 ONE = str, bytes, os.PathLike
@@ -91,7 +92,7 @@ class LinesCursor(Cursor):
 
     def decoded(self, line: bytes) -> str:
         try:
-            return line.rstrip(b"\n").removesuffix(b"\r").decode()
+            return Text(line.rstrip(b"\n").removesuffix(b"\r").decode())
         except UnicodeDecodeError as error:
             error.add_note(f"in {self.stage.names[self.number]}, in the line that ends with byte "
                            f"{self.read}")

@@ -8,7 +8,8 @@ from typing import Any
 
 from dualflow._core import Tensor, rebuild
 from dualflow._util.arguments import shown
-from dualflow.data.structure import ByteString, flatten, pack
+from dualflow.data.structure import flatten, pack
+from dualflow.data.text import ByteString, wrapped
 from dualflow.errors import UnimplementedError
 
 
@@ -69,9 +70,9 @@ def decode(spec: Any, leaves: Sequence[Any]) -> Any:
 
 def decode_leaf(x: Any) -> Any:
     if isinstance(x, list):
-        return [decode_leaf(y) for y in x]
+        return wrapped([decode_leaf(y) for y in x])
     if not isinstance(x, dict):
-        return x
+        return wrapped(x)
     if "bytes" in x:
         return ByteString(base64.b64decode(x["bytes"]))
     return rebuild(x["dtype"], tuple(x["shape"]), base64.b64decode(x["data"]))

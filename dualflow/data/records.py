@@ -8,7 +8,7 @@ from dualflow._util.cached import cached_property
 from dualflow.data.dataset import Dataset
 from dualflow.data.files import Lines, names_of
 from dualflow.data.stage import Cursor
-from dualflow.data.structure import ByteString
+from dualflow.data.text import ByteString
 from dualflow.io.tfrecord import RecordReader, compression_of
 
 

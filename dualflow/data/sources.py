@@ -25,6 +25,7 @@ from dualflow.data.structure import (
     unsized,
     without_first,
 )
+from dualflow.data.text import wrapped
 from dualflow.dtypes import DType, int64
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.creation import range as tensor_range
@@ -106,7 +107,7 @@ class Slices(Stage):
             return self.pack(gather_rows(self.columns, order, begin, end))
         at = order[begin:end]
         return self.pack([gather_rows([x], order, begin, end)[0] if isinstance(x, Tensor)
-                          else [x[i] for i in at.tolist()] if isinstance(x, list)
+                          else wrapped([x[i] for i in at.tolist()]) if isinstance(x, list)
                           else x.take(at) for x in self.columns])
 
 

@@ -2,7 +2,8 @@
 
 As in tf.data, a list of numbers is one tensor, not a container. A composite tensor is one leaf,
 which knows how it is batched and sliced (`nest.Composite._batched`, `_as_rows`). Leaves that are
-not tensors (str, bytes, None, a dataset) are passed through; stacking them returns a list.
+not tensors (str, bytes, None, a dataset) are passed through; stacking them returns a list. Text is
+wrapped (`text.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from dualflow._core import (
     make_attrs,
 )
 from dualflow._util.arguments import shown
+from dualflow.data.text import wrapped
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.string_tensor import StringTensor
 
@@ -31,16 +33,6 @@ STACK, CONCAT = get_op("stack"), get_op("concat")
 LEAVES = TensorBase, list, nest.Composite
 HANDED_ON = str, bytes, nest.Composite
 FIRST = make_attrs(STACK, axis=0), make_attrs(CONCAT, axis=0)
-
-
-class ByteString(bytes):
-    """The bytes of a scalar string, with the method by which programs for TensorFlow get them."""
-
-    __slots__ = ()
-
-    def numpy(self) -> bytes:
-        """Return the bytes."""
-        return self
 
 
 def is_whole(item: Any) -> bool:
@@ -118,23 +110,22 @@ def as_leaf(value: Any, caller: str) -> Any:
     if type(value) is Tensor:
         return value
     if value is None or isinstance(value, HANDED_ON) or hasattr(type(value), "element_spec"):
-        return value
+        return wrapped(value)
     if type(value) is Symbol:
         raise DTypeError(f"{caller}: got the traced tensor {value.name}, which has no value "
                          "outside "
                          "the traced function")
     if isinstance(value, list) and is_text(value):
-        return value
+        return wrapped(value)
     if isinstance(value, StringTensor):
-        listed = value.tolist()
-        return ByteString(listed) if isinstance(listed, bytes) else listed
+        return wrapped(value.tolist())
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind in ("U", "S"):                                      # NumPy strings
-        return value.tolist()
+        return wrapped(value.tolist())
     if kind == "O" and hasattr(value, "tolist"):                # text of pandas, object arrays
         listed = value.tolist()
         if isinstance(listed, list) and all([isinstance(x, HANDED_ON) for x in listed]):
-            return listed
+            return wrapped(listed)
     return as_tensor(value, None, caller)
 
 
@@ -168,7 +159,7 @@ def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
     if not isinstance(spec, TensorSpec):
         if not isinstance(value, spec):
             raise DTypeError(f"{caller}: got {shown(value)}, expected a {spec.__name__}")
-        return value
+        return wrapped(value)
     x = constant(value, spec.dtype, caller)
     if spec.ndim is not None and not fits(x.shape, spec.shape):
         raise ShapeError(f"{caller}: got shape {x.shape}, expected {spec.shape}")
@@ -192,8 +183,8 @@ def leaf_spec(leaf: Any) -> Any:
         return TensorSpec(leaf.shape, leaf.dtype)
     if isinstance(leaf, nest.Composite):
         return leaf._spec()
-    if isinstance(leaf, bytes):
-        return bytes
+    if isinstance(leaf, str | bytes):
+        return str if isinstance(leaf, str) else bytes
     return listed(leaf_spec(leaf[0]) if leaf else str) if isinstance(leaf, list) else type(leaf)
 
 
@@ -301,7 +292,7 @@ def stacked(column: Sequence[Any]) -> Any:
             raise DTypeError("types differ")
         return column[0]._batched(column)
     if not isinstance(column[0], Tensor):
-        return list(column)
+        return wrapped(list(column))
     dtype = column[0].dtype
     if not all([isinstance(x, Tensor) and x.dtype is dtype for x in column]):
         raise DTypeError("dtypes differ")
@@ -336,7 +327,7 @@ def joined(column: Sequence[Any]) -> Any:
     if isinstance(column[0], nest.Composite):
         return column[0]._join(column)
     if isinstance(column[0], list):
-        return [x for part in column for x in part]
+        return wrapped([x for part in column for x in part])
     return evaluate(CONCAT, list(column), FIRST[1])[0]
 
 

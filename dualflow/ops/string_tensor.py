@@ -273,14 +273,14 @@ class TracedStringTensor(StringTensor, Composite):
 
 def is_text(value: Any) -> bool:
     """Return True if a value is text, or an array or nested lists of text."""
-    if isinstance(value, StringTensor):
+    if isinstance(value, StringTensor | str | bytes):
         return True
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind == "O":
         import numpy as np  # the value may be a Series of pandas
 
         return all([isinstance(x, str | bytes) for x in np.asarray(value).ravel()])
-    if hasattr(value, "dtype"):
+    if hasattr(value, "dtype") and not isinstance(value, list):
         return kind in ("U", "S")
     while isinstance(value, list | tuple) and len(value):
         value = value[0]

@@ -195,52 +195,6 @@ def test_ragged_batch():
         rows.ragged_batch(0)
 
 
-def test_rows_of_ragged_tensors():
-    nested = [[1, 2], [], [3], [4, 5, 6], [7]]
-    x = df.ragged.constant(nested)
-    dataset = D.from_tensor_slices({"x": x, "n": [0, 1, 2, 3, 4]})
-    assert [e["x"].tolist() for e in dataset] == nested and len(dataset) == 5
-    assert [e["x"].to_list() for e in dataset.batch(2)] == [nested[:2], nested[2:4], nested[4:]]
-    assert [e["x"].tolist() for e in dataset.batch(2).unbatch()] == nested
-    for e in dataset.shuffle(5, seed=1).batch(3):
-        assert e["x"].to_list() == [nested[k] for k in e["n"].tolist()]
-    sums = dataset.batch(2).map(lambda e: df.reduce_sum(e["x"], 1))
-    assert [s.tolist() for s in sums] == [[3, 0], [3, 15], [7]]
-    assert [s.item() for s in dataset.map(lambda e: df.reduce_sum(e["x"]))] == [3, 0, 3, 15, 7]
-    deep = [[[1], [2, 3]], [], [[4]]]
-    rows = D.from_tensor_slices(df.ragged.constant(deep)).map(lambda r: r * 2)
-    assert [r.to_list() for r in rows.batch(2).prefetch(1)] == [[[[2], [4, 6]], []], [[[8]]]]
-    assert [r.to_list() for r in D.from_tensors(x)] == [nested]
-    with pytest.raises(errors.ShapeError, match="lengths differ"):
-        D.from_tensor_slices((x, [1]))
-
-
-def test_specs_of_rows_of_ragged_tensors():
-    spec, nested = df.RaggedTensorSpec, [[1, 2], [3, 4], [5], [], [6]]
-    whole = D.from_tensors(df.ragged.constant(nested))
-    assert whole.element_spec == spec([5, None], df.int32)
-    rows = D.from_tensor_slices(df.ragged.constant(nested))
-    assert rows.element_spec == whole.unbatch().element_spec == spec([None], df.int32, 0)
-    assert rows.element_spec.is_compatible_with(df.constant([1, 2]))
-    assert rows.batch(2, drop_remainder=True).element_spec == spec([2, None], df.int32, 1)
-    assert rows.unbatch().element_spec == df.TensorSpec([], df.int32)
-    assert rows.map(lambda x: x + 1).element_spec == df.TensorSpec([None], df.int32)
-    assert rows.ragged_batch(2).element_spec == spec([None, None], df.int32)
-    # Batches are ragged if all lengths are equal too, and if the source has no indices.
-    for same in (rows, rows.filter(lambda x: True), whole.unbatch(), rows.prefetch(1),
-                 whole.unbatch().shuffle(1), rows.concatenate(rows).take(5), rows.cache()):
-        assert [x.to_list() for x in same.batch(2)] == [nested[:2], nested[2:4], nested[4:]]
-    numbered = D.zip((rows.prefetch(1), D.range(5).map(lambda k: k * 2))).batch(2)
-    assert [(x.to_list(), k.tolist()) for x, k in numbered] == [
-        (nested[:2], [0, 2]), (nested[2:4], [4, 6]), (nested[4:], [8])]
-    images = D.from_generator(lambda: (df.ones([n, 2, n]) for n in (1, 3)),
-                              output_signature=df.TensorSpec([None, 2, None]))
-    batch = next(iter(images.ragged_batch(2)))
-    assert batch.ragged_rank == 3 and batch[1].to_list() == df.ones([3, 2, 3]).tolist()
-    fixed = D.from_tensors(df.ones([2])).ragged_batch(2)
-    assert fixed.element_spec == df.TensorSpec([None, 2])
-
-
 # --- numbers and choices -------------------------------------------------------------------------
 
 def test_random():

@@ -26,7 +26,7 @@ from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, SignatureError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
 from dualflow.graph.calls.signature import Fixed, Signature, required_shape, with_fixed
-from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
+from dualflow.nest import SEQUENCES, Composite, fields, inside, is_nested, level, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +54,9 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
 
     Arrays become tensors unless `arrays` is True. Recursive.
     """
-    if isinstance(item, TensorBase) or not is_nested(item):
-        if isinstance(item, Operand) and not arrays:
+    is_text = isinstance(item, Operand) and not isinstance(item, Composite)
+    if isinstance(item, TensorBase) or is_text or not is_nested(item):
+        if is_text and not arrays:
             return item._value_type, ("_handles",), (flatten(item._handles, path, leaves, paths),)
         leaves.append(item if arrays else leaf_of(item, path))
         paths.append(path)
