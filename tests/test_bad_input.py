@@ -93,8 +93,9 @@ def test_constant(value, kind, words):
 @pytest.mark.parametrize("text, kind", [("12", "str"), (["a"], "str"), (b"12", "bytes"),
                                         (np.array(["a"]), "U1")], ids=repr)
 def test_numeric_ops_reject_text(text, kind):
-    """`constant` without a dtype creates a string tensor instead."""
-    for f in (df.convert_to_tensor, df.sin, lambda x: df.constant(x, df.float32)):
+    """`constant` and `convert_to_tensor` without a dtype create a string tensor instead."""
+    for f in (lambda x: df.convert_to_tensor(x, df.float32), df.sin,
+              lambda x: df.constant(x, df.float32)):
         with pytest.raises(TypeError, match=kind):
             f(text)
 

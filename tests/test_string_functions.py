@@ -143,6 +143,16 @@ def test_parts_of_arrays_are_ragged():
         S.split(df.sparse.eye(2))
 
 
+def test_ragged_text_and_sparse_text():
+    words = S.split(["a b", "", "c"])
+    sparse = words.to_sparse()
+    assert sparse.values.tolist() == [b"a", b"b", b"c"] and sparse.dtype == df.string
+    assert df.RaggedTensor.from_sparse(sparse).to_list() == words.to_list()
+    given = df.SparseTensor([[0, 1]], ["a"], [2, 2])
+    assert given.values.tolist() == [b"a"] and given.shape == (2, 2)
+    assert df.fill([2], "#").tolist() == [b"#", b"#"]
+
+
 def test_elementwise_functions_of_ragged_text():
     words = df.constant(["a b", "", "cde"])
     for f in (lambda g, s: g(s), lambda g, s: df.function(g)(s)):
@@ -151,6 +161,7 @@ def test_elementwise_functions_of_ragged_text():
         assert f(S.length, parts).to_list() == [[1, 1], [], [3]]
         assert f(lambda s: S.join([s, "-", s]), parts).to_list() == [[b"a-a", b"b-b"], [],
                                                                      [b"cde-cde"]]
+        assert f(lambda s: S.substr(s, 0, 1), parts).to_list() == [[b"a", b"b"], [], [b"c"]]
         assert f(lambda s: S.regex_full_match(s, "[ab]"), parts).to_list() == [
             [True, True], [], [False]]
 

@@ -157,3 +157,51 @@ def test_the_table_of_handles_is_bounded(monkeypatch):
     assert df.gather(df.constant(["a"]), [0]).tolist() == [b"a"]
     with pytest.raises(df.errors.ResourceExhaustedError, match="more than"):
         f(df.constant([str(k) for k in range(500)]))
+
+
+def test_specs_and_conversions_of_text():
+    spec = df.TensorSpec([None], df.string)
+    assert spec == df.TensorSpec([None], "string") and spec.dtype is df.string
+    assert spec != df.TensorSpec([None], df.int64) and "string" in repr(spec)
+
+    @df.function(input_signature=[spec, df.TensorSpec([], df.string)])
+    def f(x, y):
+        return df.concat([x, df.reshape(y, [1])], 0)
+
+    assert f(df.constant(["a", "b"]), df.constant("c")).tolist() == [b"a", b"b", b"c"]
+    assert f(["a"], "c").tolist() == [b"a", b"c"]
+    assert f.experimental_get_tracing_count() == 1
+    with pytest.raises(df.errors.ShapeError):
+        f(df.constant("a"), df.constant("b"))
+    with pytest.raises(df.errors.DualflowError):
+        f(df.constant([1]), df.constant("b"))
+    made = df.function(lambda x: x + "!").get_concrete_function(spec)(df.constant(["a"]))
+    assert made.tolist() == [b"a!"]
+    assert df.convert_to_tensor("a").numpy() == b"a"
+    assert df.convert_to_tensor(["a", "b"], df.string).shape == (2,)
+    with pytest.raises(df.errors.DTypeError):
+        df.convert_to_tensor("a", df.int32)
+    x = df.constant(["a", "b"])
+    assert df.concat([x, ["c"]], 0).tolist() == [b"a", b"b", b"c"]
+    assert df.concat([np.array(["c"]), x], 0).tolist() == [b"c", b"a", b"b"]
+    assert df.equal(x, ["a", "c"]).tolist() == [True, False]
+    assert df.where([True, False], x, "z").tolist() == [b"a", b"z"]
+
+    ragged = df.RaggedTensorSpec([None, None], df.string)
+
+    @df.function(input_signature=[ragged])
+    def upper(x):
+        return df.strings.upper(x)
+
+    rows = df.strings.split(["a b", "c"])
+    assert upper(rows).to_list() == [[b"A", b"B"], [b"C"]]
+    assert df.data.Dataset.from_tensors(rows).element_spec == df.RaggedTensorSpec(
+        [2, None], df.string)
+    parts = df.data.Dataset.from_tensor_slices(rows)
+    assert [x.tolist() for x in parts] == [[b"a", b"b"], [b"c"]]
+    assert [x.to_list() for x in parts.prefetch(1).batch(2)] == [[[b"a", b"b"], [b"c"]]]
+    words = df.data.Dataset.from_generator(lambda: iter(["a", b"b"]),
+                                           output_signature=df.TensorSpec([], df.string))
+    assert [x.numpy() for x in words] == [b"a", b"b"]
+    assert words.batch(2).element_spec == spec
+    assert words.map(lambda s: s + "!").element_spec == df.TensorSpec([], df.string)

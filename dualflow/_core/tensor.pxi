@@ -106,6 +106,7 @@ cdef class TensorSpec:
         are possible in the ``input_signature`` of a traced function, which is then traced for each
         rank, and in the ``output_signature`` of `Dataset.from_generator`.
     dtype : dtype, default float32
+        `df.string` in signatures.
     name : str, optional
 
     Examples
@@ -122,7 +123,10 @@ cdef class TensorSpec:
         if self.dtype is not None:
             raise TypeError(f"{self} is initialised already")
         self.dims = spec_shape(shape)
-        self.dtype = _dtypes.as_dtype(dtype)
+        if getattr(dtype, "name", dtype) == "string":
+            self.dtype = _late_binding.late("string_tensor").string
+        else:
+            self.dtype = _dtypes.as_dtype(dtype)
         self.name = name
 
     @property

@@ -27,7 +27,7 @@ from dualflow._core import (
 from dualflow._util.arguments import shown
 from dualflow.data.text import wrapped
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.ops.string_tensor import StringTensor
+from dualflow.ops.string_tensor import StringTensor, string, text as as_string
 
 STACK, CONCAT = get_op("stack"), get_op("concat")
 LEAVES = TensorBase, list, nest.Composite
@@ -160,7 +160,9 @@ def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
         if not isinstance(value, spec):
             raise DTypeError(f"{caller}: got {shown(value)}, expected a {spec.__name__}")
         return wrapped(value)
-    x = constant(value, spec.dtype, caller)
+    is_string = spec.dtype is string
+    x: Any = as_leaf(as_string(value, caller), caller) if is_string else constant(
+        value, spec.dtype, caller)
     if spec.ndim is not None and not fits(x.shape, spec.shape):
         raise ShapeError(f"{caller}: got shape {x.shape}, expected {spec.shape}")
     return x
@@ -257,8 +259,8 @@ def stack(elements: Sequence[Any], caller: str, spec: Any = None) -> Any:
     try:
         if spec is not None:
             return pack(spec, [
-                s._batched(column) if isinstance(s, nest.Composite) and isinstance(
-                    column[0], Tensor) else stacked(column)
+                s._batched(column) if isinstance(s, nest.Composite) and not isinstance(
+                    column[0], nest.Composite) else stacked(column)
                 for s, column in zip(flatten(spec), columns, strict=True)])
         return pack(first, [stacked(column) for column in columns])
     except (ShapeError, DTypeError, ValueError) as error:

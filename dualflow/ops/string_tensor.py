@@ -17,6 +17,7 @@ from dualflow._core import (
     Symbol,
     Tensor,
     TensorBase,
+    TensorSpec,
     apply,
     as_tensor,
     current_graph,
@@ -233,6 +234,9 @@ class TracedStringTensor(StringTensor, Composite):
     def _remade(self, values: Sequence[Any]) -> Any:
         return self._made(*values)
 
+    def _spec(self) -> TensorSpec:
+        return TensorSpec(self._held.known_shape, string)
+
     @property
     def _handles(self) -> Any:
         return self._held
@@ -273,14 +277,12 @@ class TracedStringTensor(StringTensor, Composite):
 
 def is_text(value: Any) -> bool:
     """Return True if a value is text, or an array or nested lists of text."""
-    if isinstance(value, StringTensor | str | bytes):
-        return True
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind == "O":
         import numpy as np  # the value may be a Series of pandas
 
         return all([isinstance(x, str | bytes) for x in np.asarray(value).ravel()])
-    if hasattr(value, "dtype") and not isinstance(value, list):
+    if hasattr(value, "dtype") and not isinstance(value, list | str | bytes | StringTensor):
         return kind in ("U", "S")
     while isinstance(value, list | tuple) and len(value):
         value = value[0]

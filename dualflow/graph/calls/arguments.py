@@ -22,11 +22,12 @@ from dualflow._core import (
     current_graph,
     unwrapped,
 )
+from dualflow._util.late_binding import late
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError, SignatureError
 from dualflow.graph.calls.exact import MUTABLE, contradict, exact_key, is_numpy_scalar
-from dualflow.graph.calls.signature import Fixed, Signature, required_shape, with_fixed
-from dualflow.nest import SEQUENCES, Composite, fields, inside, is_nested, level, steps
+from dualflow.graph.calls.signature import Fixed, Signature, required_shape, text_parts, with_fixed
+from dualflow.nest import SEQUENCES, fields, inside, is_nested, level, steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: b
 
     Arrays become tensors unless `arrays` is True. Recursive.
     """
-    is_text = isinstance(item, Operand) and not isinstance(item, Composite)
-    if isinstance(item, TensorBase) or is_text or not is_nested(item):
-        if is_text and not arrays:
-            return item._value_type, ("_handles",), (flatten(item._handles, path, leaves, paths),)
+    text = None if arrays or isinstance(item, TensorBase) else text_parts(item)
+    if text:
+        return text[0], ("_handles",), (flatten(text[1], path, leaves, paths),)
+    if isinstance(item, TensorBase) or not is_nested(item):
         leaves.append(item if arrays else leaf_of(item, path))
         paths.append(path)
         return LEAF
@@ -269,8 +270,8 @@ class Arguments:
             try:
                 bound = self.signature.full.bind(*signature)
             except TypeError as error:
-                raise ShapeError(f"{name}: input_signature does not match its arguments: "
-                                 f"{error}") from None
+                raise ShapeError(
+                    f"{name}: input_signature does not match its arguments: {error}") from None
             bound.apply_defaults()
             self.spec_skeleton: tuple[Any, ...] = tuple([
                 flatten(x, n, self.specs, self.spec_paths) for n, x in bound.arguments.items()])
@@ -281,8 +282,8 @@ class Arguments:
         flatten(signature, "input_signature", specs, paths)
         for spec, path in zip(specs, paths, strict=True):
             if not isinstance(spec, TensorSpec | Fixed):
-                raise InvalidArgumentError(f"{self.name}: {path} is {spec!r}, expected a "
-                                           "TensorSpec")
+                raise InvalidArgumentError(
+                    f"{self.name}: {path} is {spec!r}, expected a TensorSpec")
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any],
                                                                            list[str]]:
@@ -331,9 +332,12 @@ class Arguments:
     def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Convert each list or number for which the signature has a tensor."""
         def convert(spec: Any, value: Any, name: str) -> Any:
-            if isinstance(spec, TensorSpec) and isinstance(value, list | tuple | int | float):
-                return as_tensor(value, spec.dtype, name)
-            return value
+            if not isinstance(spec, TensorSpec):
+                return value
+            if spec.dtype == "string":
+                return late("string_tensor").text(value, name)
+            given = isinstance(value, list | tuple | int | float)
+            return as_tensor(value, spec.dtype, name) if given else value
 
         specs = tuple(self.given or ())
         names = [*self.names, *[self.names[-1]] * len(specs)] if self.names else []

@@ -10,9 +10,11 @@ import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
 
-from dualflow._core import TensorSpec
+from dualflow._core import Operand, TensorSpec
 from dualflow._util.cached import cached_property
-from dualflow.nest import is_composite, rebuild
+from dualflow._util.late_binding import late
+from dualflow.dtypes import int64
+from dualflow.nest import Composite, is_composite, rebuild
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +106,16 @@ def is_generator_or_coroutine(function: Any) -> bool:
         function = function.func if isinstance(function, functools.partial) else function.__func__
     return (isinstance(function, FunctionType)
             and bool(function.__code__.co_flags & (GENERATOR | COROUTINE)))
+
+
+def text_parts(item: Any) -> tuple[Any, Any] | None:
+    """Return the class and the handles of text outside of a trace, or of the spec of text; None for
+    anything else."""
+    if isinstance(item, Operand) and not isinstance(item, Composite):
+        return item._value_type, item._handles
+    if type(item) is TensorSpec and item.dtype == "string":
+        return late("string_tensor").StringTensor, TensorSpec(item.shape, int64)
+    return None
 
 
 class Fixed:

@@ -52,10 +52,9 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
     try:
         x = _core.constant(value, dtype)
     except TypeError:
-        strings = late("string_tensor")
-        if dtype not in (None, str, strings.string) or not strings.is_text(value):
+        made = _text(value, dtype, "constant", shape)
+        if made is None:
             raise
-        made: Any = strings.text(value, "constant", shape)
         return made
     if shape is None:
         return x
@@ -68,13 +67,32 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
         raise ShapeError(f"constant: got {x.dtype} {x.shape}, expected shape {want}") from None
 
 
+def _text(value: Any, dtype: Any, caller: str, shape: Any = None) -> Any:
+    """Return text as a StringTensor; None if a value is not text, or another dtype is asked for."""
+    strings = late("string_tensor")
+    if dtype not in (None, str, strings.string) or not strings.is_text(value):
+        return None
+    return strings.text(value, caller, shape)
+
+
+def _converted(value: Any, dtype: Any, caller: str) -> Any:
+    """Return a value as a tensor, or as a StringTensor if it is text."""
+    try:
+        return as_tensor(value, dtype, caller)
+    except TypeError:
+        made = _text(value, dtype, caller)
+        if made is None:
+            raise
+        return made
+
+
 def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
                       dtype_hint: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """Convert `value` to a tensor; a tensor is returned unchanged.
 
     Parameters
     ----------
-    value : number, nested lists, array, Tensor or Variable
+    value : number, nested lists, array, text, Tensor or Variable
         Or an object whose class has a method ``__df_tensor__(self)`` that returns a Tensor or
         Variable. Every op accepts the object in place of that tensor, and gradients reach the
         tensor.
@@ -103,7 +121,8 @@ def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
             return as_tensor(value, dtype_hint)
         except (DTypeError, InvalidArgumentError):
             pass                                      # ignore an incompatible hint
-    return as_tensor(value, dtype)
+    made: Tensor = _converted(value, dtype, "convert_to_tensor")
+    return made
 
 
 def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
@@ -126,7 +145,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     """
     if isinstance(name, int | float):
         one_by_one(f"fill({{}}, {name})", dims, value)
-    x = value if isinstance(value, TensorBase) else as_tensor(value, None, "fill")
+    x = value if isinstance(value, TensorBase) else _converted(value, None, "fill")
     if x.ndim != 0:
         raise ShapeError(f"fill: value is {x.dtype} {x.shape}, expected shape ()")
     shape = ints(dims, "fill: dims")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import (
     Dim,
+    Operand,
     Symbol,
     Tensor,
     TensorBase,
@@ -18,6 +19,7 @@ from dualflow._util.late_binding import late_method
 from dualflow.dtypes import DType, float32, int64
 from dualflow.errors import DTypeError, OutOfRangeError, ShapeError
 from dualflow.nest import Composite
+from dualflow.ops.array.creation import convert_to_tensor
 from dualflow.ops.array.shape import broadcast_to, ints
 from dualflow.ops.elementwise.arithmetic import multiply, negative
 from dualflow.ops.elementwise.cast import cast
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SparseTensor", "SparseTensorSpec"]
 
+VALUES: Any = (TensorBase, Operand)     # an Operand is text
 EXTREMES = [(op, make_attrs(op, axes=(0,), keepdims=False))
             for op in (get_op("reduce_min"), get_op("reduce_max"))]
 
@@ -116,7 +119,7 @@ class SparseTensor(Composite):
 
     def _check(self) -> None:
         indices, values, dims = self.indices, self.values, self._dims
-        if not (isinstance(indices, TensorBase) and isinstance(values, TensorBase)):
+        if not (isinstance(indices, TensorBase) and isinstance(values, VALUES)):
             raise DTypeError(f"SparseTensor: indices is {shown(indices)} and values "
                              f"{shown(values)}, expected tensors")
         if indices.ndim != 2 or values.ndim != 1:
@@ -330,4 +333,4 @@ def _is_given(x: Any) -> bool:
 
 
 def _tensor(x: Any) -> Any:
-    return as_tensor(x) if isinstance(x, tuple) or _is_given(x) else x
+    return convert_to_tensor(x) if isinstance(x, tuple) or _is_given(x) else x

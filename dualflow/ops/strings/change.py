@@ -11,6 +11,8 @@ from dualflow._core import Symbol, Tensor, as_tensor
 from dualflow._util.arguments import shown
 from dualflow.dtypes import bool_, int32, int64
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError
+from dualflow.nest import Composite
+from dualflow.ops import ragged
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.string_tensor import (
     StringTensor,
@@ -172,13 +174,17 @@ def substr(input: Any, pos: TensorLike, len: TensorLike, unit: str = "BYTE",
         begin = at % n if at < 0 else at
         return x[starts[begin]:starts[min(begin + max(count, 0), n)]]
 
+    if isinstance(input, Composite) and not isinstance(input, StringTensor):
+        made: Any = ragged.elementwise.on_flat_values(
+            "substr", [input, pos, len], lambda flat: substr(flat[0], flat[1], flat[2], unit))
+        return made
     x = text(input, "substr")
     begin, count = [cast(as_tensor(y, None, "substr"), int64) for y in (pos, len)]
     shape: Any = ()
     if isinstance(x, TracedStringTensor) or type(begin) is Symbol or type(count) is Symbol:
         shape = tuple((x._handles + begin + count).shape)
-    made: StringTensor = whole("substr", lambda *arrays: [each_of(part, arrays)],
-                               [x, begin, count], [(string, shape)])[0]
+    made = whole("substr", lambda *arrays: [each_of(part, arrays)], [x, begin, count],
+                 [(string, shape)])[0]
     return made
 
 
