@@ -36,6 +36,7 @@ class Composite:
     __slots__ = ()
     _fields: tuple[str, ...] = ()
     _is_dense: bool = False     # whether this is a spec of tensors that `_batched` stacks
+    _has_static_fields = False      # whether parts that are not tensors stay constant in loops
 
     def _remade(self, values: Sequence[Any]) -> Any:
         """Return a new instance with these parts."""

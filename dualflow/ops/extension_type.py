@@ -74,6 +74,7 @@ class ExtensionType(Composite, metaclass=_Meta):
     8.0
     """
 
+    _has_static_fields = True
     _types: ClassVar[dict[str, Any]] = {}
     _names: ClassVar[Any]   # where annotations are evaluated; afterwards, the types by name
     _value_type: ClassVar[type]

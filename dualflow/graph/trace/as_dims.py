@@ -9,6 +9,7 @@ from __future__ import annotations
 from dualflow._core import Dim, Symbol, as_tensor
 from dualflow.errors import DTypeError
 from dualflow.graph.trace.dynamic import DependsOnData, refuse
+from dualflow.graph.trace.parameters import is_number
 from dualflow.ops.array.shape import identity
 
 TYPE_CHECKING = False
@@ -30,6 +31,8 @@ def known_dims(trace: Any, x: Symbol) -> tuple[Dim, ...]:
 def dims_of(trace: Any, x: Symbol) -> tuple[Dim, ...]:
     """Return the elements of a traced vector or scalar of integers as Dims, which may depend on
     data."""
+    if is_number(x) and x.node.data.dim.data_dependent:
+        return (x.node.data.dim,)
     try:
         return known_dims(trace, x)
     except DependsOnData:

@@ -56,8 +56,9 @@ def _unify(trace: Trace, caller: str, first: Body, other: Body, what: str, other
         caller, first.result, other.result,
         lambda path: f"{what} and {other_what} differ{' at ' * bool(path)}{path}",
         "all must return the same structure")
-    pairs = zip(flatten_with_path(first.result), flatten(other.result), strict=True)
-    taken = [(path, x, y) for (path, x), y in pairs if x is not None]
+    pairs = zip(flatten_with_path(first.result), flatten(other.result),
+                state.is_static(first.result), strict=True)
+    taken = [(path, x, y) for (path, x), y, static in pairs if not static]
     for k, (path, x, y) in enumerate(taken):
         for body, value, beside in ((first, x, other), (other, y, first)):
             if body.outputs[k].dtype is not beside.outputs[k].dtype:
@@ -79,9 +80,9 @@ def while_loop(trace: Trace, test: Callable[..., Any], step: Callable[..., Any],
     """Record a loop that ends when `test` returns false, or after `limit` iterations. Return the
     last carries. `shapes` has the shapes of carries that change size, by leaf."""
     name = name or caller
-    start = trace.to_symbols(None, state.leaves(carried))
+    start = _symbols(trace, carried)
     open_shapes = None if shapes is None else [
-        s for x, s in zip(flatten(carried), shapes, strict=True) if x is not None]
+        s for static, s in zip(state.is_static(carried), shapes, strict=True) if not static]
     params = [param(trace, x, f"{name}/{k}",
                     shape=None if open_shapes is None else open_shapes[k])
               for k, x in enumerate(start)]
@@ -105,7 +106,7 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
          recompute: bool = False) -> tuple[Any, Any]:
     """Record a loop over rows; return the last carries and the stacked outputs of `step`."""
     name = name or caller
-    start, slices = [trace.to_symbols(None, state.leaves(x)) for x in (carried, rows)]
+    start, slices = _symbols(trace, carried), _symbols(trace, rows)
     n = len(start)
     params = [param(trace, x, f"{name}/{k}") for k, x in enumerate(start)]
     params += [param(trace, x, f"{name}/row {k}", 1) for k, x in enumerate(slices)]
@@ -126,6 +127,12 @@ def scan(trace: Trace, step: Callable[..., Any], carried: Any, rows: Any, times:
 
 
 # --- values ---
+
+def _symbols(trace: Trace, structure: Any) -> list[Symbol]:
+    """Return the tensors of a structure, including the sizes of sparse tensors, as symbols."""
+    return trace.to_symbols(None, [as_tensor(x) for x in state.leaves(structure)])
+
+
 
 def _times(trace: Trace, limit: Any, sizes: bool) -> tuple[Any, list[Symbol]]:
     """Return the maximal trip count as an attribute, and as inputs: [] or, if it may change from

@@ -1,5 +1,6 @@
 """Checks of the nested tensors that branches return and loops carry, shared by eager mode and
-graphs. None may replace a tensor and remains None.
+graphs. None may replace a tensor and remains None. Static fields of composites, such as numbers and
+text of an ExtensionType, are not carried: they must be equal in all branches and iterations.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dualflow._util.arguments import integer, shown
 from dualflow._util.late_binding import late
 from dualflow.errors import DTypeError, DualflowError, InvalidArgumentError, ShapeError
 from dualflow.nest import (
+    Composite,
     assert_same_structure,
     flatten,
     flatten_with_path,
@@ -36,8 +38,7 @@ Shape: TypeAlias = "Sequence[int | None]"
 
 def tensors(structure: Any, caller: str) -> Any:
     """Convert the variables, numbers and arrays of a structure to tensors."""
-    return rebuild(traced_text(structure), lambda x: None if x is None else as_tensor(x, None,
-                                                                                      caller))
+    return _rebuilt(traced_text(structure), lambda x: as_tensor(x, None, caller))
 
 
 def traced_text(structure: Any) -> Any:
@@ -49,18 +50,51 @@ def traced_text(structure: Any) -> Any:
 
 def leaves(structure: Any) -> list[Any]:
     """Return the tensors of a structure."""
-    return [x for x in flatten(structure) if x is not None]
+    found: list[Any] = []
+    _rebuilt(structure, found.append)
+    return found
 
 
 def packed(structure: Any, values: Sequence[Any]) -> Any:
     """Return the structure with its tensors replaced by `values`."""
     left = iter(values)
-    return rebuild(structure, lambda x: None if x is None else next(left))
+    return _rebuilt(structure, lambda x: next(left))
 
 
 def stopped(structure: Any) -> Any:
     """Apply `stop_gradient` to the tensors of a structure."""
-    return rebuild(structure, lambda x: None if x is None else stop_gradient(x))
+    return _rebuilt(structure, stop_gradient)
+
+
+def _rebuilt(structure: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Return a structure with `leaf` applied to each leaf but None and static fields."""
+    def field(x: Any) -> Any:
+        return leaf(x) if isinstance(x, TensorBase) else x
+
+    def outside(x: Any) -> Any:
+        if _has_static_fields(x):
+            return rebuild(x, field)
+        return None if x is None else leaf(x)
+
+    return rebuild(structure, outside, _has_static_fields)
+
+
+def _has_static_fields(x: Any) -> bool:
+    return isinstance(x, Composite) and x._has_static_fields
+
+
+def is_static(structure: Any) -> list[bool]:
+    """Return whether each leaf of a structure is None or a static field."""
+    found: list[bool] = []
+
+    def outside(x: Any) -> Any:
+        if _has_static_fields(x):
+            found.extend([not isinstance(y, TensorBase) for y in flatten(x)])
+        else:
+            found.append(x is None)
+
+    rebuild(structure, outside, _has_static_fields)
+    return found
 
 
 def eval_shape(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -94,15 +128,22 @@ def number_like(x: Any, like: Tensor) -> Tensor | None:
 
 def check_structure(caller: str, first: Any, other: Any, what: Callable[[str], str],
                     advice: str) -> None:
-    """Raise unless two structures match, with tensors and None in the same positions."""
+    """Raise unless two structures match, with tensors in the same positions and equal
+    static fields."""
     try:
         assert_same_structure(first, other)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{caller}: {what('')}: {error}; {advice}") from None
-    for (path, x), y in zip(flatten_with_path(first), flatten(other), strict=True):
-        if (x is None) != (y is None):
+    for (path, x), y, a, b in zip(flatten_with_path(first), flatten(other), is_static(first),
+                                  is_static(other), strict=True):
+        if a != b or (a and not _equal(x, y)):
             raise InvalidArgumentError(
                 f"{caller}: {what(path)}: {described(x)} and {described(y)}; {advice}")
+
+
+def _equal(x: Any, y: Any) -> bool:
+    """Return True if two static fields are equal."""
+    return x is y or (type(unwrapped(x)) is type(unwrapped(y)) and bool(x == y))
 
 
 def carried(caller: str, name: str, before: Any, after: Any,
@@ -126,10 +167,11 @@ def carried(caller: str, name: str, before: Any, after: Any,
                     lambda path: f"{name}{path} changes its structure in an iteration",
                     "return the structure of the inputs")
     made = []
-    pairs = zip(flatten_with_path(before), flatten(after), strict=True)
-    for k, ((path, x), y) in enumerate(pairs):
-        made.append(None if x is None else _next(
-            caller, name + path, x, y, None if shapes is None else shapes[k]))
+    pairs = zip(flatten_with_path(before), flatten(after), is_static(before), strict=True)
+    for k, ((path, x), y, static) in enumerate(pairs):
+        made.append(y if static else _next(
+            caller, name + path, x if isinstance(x, TensorBase) else as_tensor(x), y,
+            None if shapes is None else shapes[k]))
     return pack_sequence_as(after, made)
 
 

@@ -11,6 +11,7 @@ from dualflow.ops.array.shape import ints
 from dualflow.ops.elementwise.arithmetic import add, multiply, subtract
 from dualflow.ops.elementwise.compare import greater_equal, less
 from dualflow.ops.elementwise.division import floordiv, mod
+from dualflow.ops.elementwise.limits import maximum, minimum
 from dualflow.ops.indexing.gather import boolean_mask, gather
 from dualflow.ops.reduction.reduce import reduce_all
 from dualflow.ops.sorting.sort import argsort
@@ -108,7 +109,8 @@ def slice(sp_input: SparseTensor, start: TensorLike, size: TensorLike,
     first, sizes = ints(start, "sparse.slice: start"), ints(size, "sparse.slice: size")
     if not len(first) == len(sizes) == x.ndim:
         raise ShapeError(f"sparse.slice: start {first} and size {sizes} of {x.ndim} dimensions")
-    wanted = [max(min(b + s, n) - b, 0) for b, s, n in zip(first, sizes, x.sizes, strict=True)]
+    wanted = [_larger(_smaller(b + s, n) - b, 0)
+              for b, s, n in zip(first, sizes, x.sizes, strict=True)]
     low = as_tensor(list(first), int64)
     high = as_tensor([b + n for b, n in zip(first, wanted, strict=True)], int64)
     inside = reduce_all(greater_equal(x.indices, low) & less(x.indices, high), 1)
@@ -171,14 +173,14 @@ def reshape(sp_input: SparseTensor, shape: TensorLike, name: str | None = None) 
     if -1 in sizes:
         k = sizes.index(-1)
         rest = product([n for i, n in enumerate(sizes) if i != k])
-        sizes[k] = total // rest if rest else 0
+        sizes[k] = total // _larger(rest, 1)
     if differ(product(sizes), total):
         raise ShapeError(f"sparse.reshape: shape {tuple(x.sizes)} to {tuple(sizes)}")
     at = positions(x.indices, x.sizes, range(x.ndim))
     columns: list[Any] = []
     for n in reversed(sizes):
-        columns.insert(0, mod(at, as_tensor(max(n, 1), int64)))
-        at = floordiv(at, as_tensor(max(n, 1), int64))
+        columns.insert(0, mod(at, as_tensor(_larger(n, 1), int64)))
+        at = floordiv(at, as_tensor(_larger(n, 1), int64))
     return SparseTensor._made(stack(columns, 1), x.values, tuple(sizes))
 
 
@@ -190,6 +192,18 @@ def differ(n: Any, m: Any) -> bool:
 def _is_known(n: Any) -> bool:
     return type(n) is int or (type(n) is Dim and not n.data_dependent
                               and not getattr(n.graph, "for_any_size", False))
+
+
+def _larger(n: Any, m: int) -> Any:
+    """Return the larger of two sizes, as a tensor if it depends on data."""
+    return max(n, m) if _is_known(n) else maximum(as_tensor(n, int64), as_tensor(m, int64))
+
+
+def _smaller(n: Any, m: Any) -> Any:
+    """Return the smaller of two sizes, as a tensor if it depends on data."""
+    if _is_known(n) and _is_known(m):
+        return min(n, m)
+    return minimum(as_tensor(n, int64), as_tensor(m, int64))
 
 
 def product(sizes: Sequence[Any]) -> Any:

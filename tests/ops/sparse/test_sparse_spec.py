@@ -82,3 +82,38 @@ def test_specs_of_other_composites():
     g = df.function(df.convert_to_tensor, input_signature=[rows])
     assert g(df.IndexedSlices(df.ones([1, 1]), df.constant([2], df.int64), (3, 1))).tolist() == [
         [0.], [0.], [1.]]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_loops_and_branches(n):
+    """The sizes of a sparse tensor may change in a loop; static fields of a composite may not."""
+    x = df.SparseTensor([[0, 1], [2, 0]], [5., 7.], [3, 2])
+
+    def grown(i, s):
+        return i + 1, df.SparseTensor(s.indices, s.values * 2., [s.dense_shape[0] + 1, 4])
+
+    def f(s, n):
+        same = df.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * 2.), (0, s))[1]
+        more = df.while_loop(lambda i, s: i < n, grown, (0, s))[1]
+        one = df.cond(n > 1, lambda: grown(0, s)[1], lambda: -s)
+        last = df.while_loop(lambda i, p: i < n, lambda i, p: (i + 1, Pair(3, p.x * 2., p.s)),
+                             (0, Pair(3, [1., 2.], same)))[1]
+        field = df.cond(n > 1, lambda: last, lambda: Pair(3, last.x + 1., last.s))
+        block = df.sparse.slice(df.sparse.reshape(more, [-1, more.dense_shape[0]]), [0, 0], [9, 4])
+        return [same, more, one, field.s, block], field.x * field.n
+
+    for mode in (lambda f: f, df.function):
+        (same, more, one, s, block), y = mode(f)(x, df.constant(n))
+        assert same.shape == s.shape == (3, 2) and same.values.tolist() == [5. * 2**n, 7. * 2**n]
+        assert more.shape == ((3 + n, 4) if n else (3, 2))
+        assert one.shape == ((4, 4) if n > 1 else (3, 2))
+        assert block.shape == ((4, 4) if n else (2, 3))
+        np.testing.assert_array_equal(y, [[6., 9.], [9., 15.], [12., 24.]][n])
+
+
+@pytest.mark.parametrize("f", [
+    lambda p: df.while_loop(lambda i, p: i < 2, lambda i, p: (i + 1, Pair(4, p.x, p.s)), (0, p)),
+    lambda p: df.cond(df.reduce_sum(p.x) > 1., lambda: p, lambda: Pair(4, p.x, p.s))])
+def test_static_fields_do_not_change(f):
+    with pytest.raises(errors.InvalidArgumentError, match="4"):
+        df.function(f)(Pair(3, [1., 2.], df.sparse.eye(2)))
