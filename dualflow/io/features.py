@@ -12,6 +12,7 @@ from dualflow._util.arguments import integer, shown
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.ops.display import tolist
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.string_tensor import StringTensor, string, text
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature"]
@@ -74,28 +75,27 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
-class VarLenFeature:
-    """Not supported: the result would be a sparse tensor.
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values, parsed as a sparse tensor.
 
-    Raises
-    ------
-    UnimplementedError
-        Always; `FixedLenSequenceFeature` parses features of any length as dense tensors.
+    The element `k` of example `i` of a batch is at position ``[i, k]``; of a single example, at
+    position ``[k]``. Examples without the feature have no elements.
+
+    Attributes
+    ----------
+    dtype : {float32, int64}
 
     Examples
     --------
     >>> import dualflow as df
-    >>> try:
-    ...     df.io.VarLenFeature(df.int64)
-    ... except NotImplementedError as error:
-    ...     print(str(error)[:44])
-    VarLenFeature: sparse tensors are not suppor
+    >>> data = [df.train.Example(features=df.train.Features(feature={"a": df.train.Feature(
+    ...     int64_list=df.train.Int64List(value=v))})).SerializeToString() for v in ([1], [2, 3])]
+    >>> found = df.io.parse_example(data, {"a": df.io.VarLenFeature(df.int64)})["a"]
+    >>> df.sparse.to_dense(found).tolist()
+    [[1, 0], [2, 3]]
     """
 
-    def __init__(self, dtype: Any) -> None:
-        raise UnimplementedError(
-            "VarLenFeature: sparse tensors are not supported; use FixedLenSequenceFeature([], "
-            "dtype, allow_missing=True), which returns a dense tensor")
+    dtype: Any
 
 
 def dtype_of(value: Any) -> Any:
@@ -113,13 +113,22 @@ class Selection:
     shape : tuple of int
     many : bool
         Whether the number of rows is variable.
+    sparse : bool
+        Whether the result is a sparse tensor.
     """
 
     def __init__(self, key: str, given: Any, caller: str) -> None:
         self.what = what = f"{caller}: feature {key!r}"
-        if not isinstance(given, FixedLenFeature | FixedLenSequenceFeature):
-            raise DTypeError(f"{what} is {shown(given)}, expected a FixedLenFeature or "
-                             "FixedLenSequenceFeature")
+        if not isinstance(given, FixedLenFeature | FixedLenSequenceFeature | VarLenFeature):
+            raise DTypeError(f"{what} is {shown(given)}, expected a FixedLenFeature, "
+                             "FixedLenSequenceFeature or VarLenFeature")
+        self.sparse: bool = isinstance(given, VarLenFeature)
+        if isinstance(given, VarLenFeature):
+            if dtype_of(given.dtype) is string:
+                raise UnimplementedError(f"{what}: sparse tensors of text are not supported; use "
+                                         "FixedLenSequenceFeature([], dtype, allow_missing=True), "
+                                         "which returns a dense tensor")
+            given = FixedLenSequenceFeature([], given.dtype, True)
         self.many: bool = isinstance(given, FixedLenSequenceFeature)
         self.allow_missing: bool = isinstance(given, FixedLenSequenceFeature) and bool(
             given.allow_missing)
@@ -197,6 +206,13 @@ class Selection:
         rows = most // self.size if self.size else 0
         return [[*x, *filler * (rows - len(x) // self.size)] if len(x) < most else x
                 for x in parts], rows
+
+    def elements(self, parts: list[Sequence[Any]], batch: bool) -> SparseTensor:
+        """Return the sparse tensor of the values of each example."""
+        at = [x for i, part in enumerate(parts) for k in range(len(part)) for x in (i, k)[not batch:]]
+        indices = rebuild("int64", (sum(map(len, parts)), 1 + batch), array("q", at).tobytes())
+        sizes = (len(parts), max(map(len, parts), default=0))
+        return SparseTensor(indices, self.tensor(parts, (len(indices),)), sizes[not batch:])
 
     def tensor(self, parts: list[Sequence[Any]], shape: tuple[int, ...]) -> Any:
         """Return the tensor of the concatenated values."""

@@ -22,13 +22,13 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any],
     Parameters
     ----------
     serialized : bytes, or scalar StringTensor
-    features : dict of str to FixedLenFeature or FixedLenSequenceFeature
+    features : dict of str to FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
     example_names
         Accepted for compatibility with TensorFlow; no effect.
 
     Returns
     -------
-    dict of str to Tensor or StringTensor
+    dict of str to Tensor, StringTensor or SparseTensor
         float32 or int64 tensors, and StringTensors, of the shape of each feature; a
         FixedLenSequenceFeature has the number of rows in front.
 
@@ -66,13 +66,13 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
     ----------
     serialized : StringTensor, or list of bytes
         One dimension; a single example is parsed as `parse_single_example` does.
-    features : dict of str to FixedLenFeature or FixedLenSequenceFeature
+    features : dict of str to FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
     example_names
         Accepted for compatibility with TensorFlow; no effect.
 
     Returns
     -------
-    dict of str to Tensor or StringTensor
+    dict of str to Tensor, StringTensor or SparseTensor
         The size of the batch is the first dimension. Rows of a FixedLenSequenceFeature are padded
         to the longest example of the batch.
 
@@ -109,10 +109,13 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
         except (InvalidArgumentError, DTypeError) as error:
             error.add_note(f"in example {k} of the batch")
             raise
-    made = {}
+    made: dict[str, Any] = {}
     for key, one in chosen.items():
         parts: list[Any] = found[key]
         sizes: tuple[int, ...] = (n,)
+        if one.sparse:
+            made[key] = one.elements(parts, True)
+            continue
         if one.many:
             parts, rows = one.padded(parts)
             sizes = n, rows
@@ -130,8 +133,8 @@ def parse_single_sequence_example(serialized: Any,
     Parameters
     ----------
     serialized : bytes, or scalar StringTensor
-    context_features : dict of str to FixedLenFeature or FixedLenSequenceFeature, optional
-        Features of the whole example.
+    context_features : dict, optional
+        Features of the whole example, described as for `parse_single_example`.
     sequence_features : dict of str to FixedLenSequenceFeature, optional
         Features of the steps: a tensor with the number of steps as first dimension.
     example_name
@@ -169,10 +172,11 @@ def parse_single_sequence_example(serialized: Any,
     steps = selections(sequence_features or {}, caller)
     example = parsed("SequenceExample", scalar(serialized, caller), caller)
     lists = by_name(example.feature_lists.feature_list)
-    made = {}
+    made: dict[str, Any] = {}
     for key, one in steps.items():
-        if not one.many:
-            raise DTypeError(f"{one.what} is a FixedLenFeature, expected a "
+        if one.sparse or not one.many:
+            kind = "VarLenFeature" if one.sparse else "FixedLenFeature"
+            raise DTypeError(f"{one.what} is a {kind}, expected a "
                              "FixedLenSequenceFeature for the steps of a sequence")
         if key not in lists and not one.allow_missing:
             raise InvalidArgumentError(f"{one.what} is missing in the example and does not allow "
@@ -184,9 +188,11 @@ def parse_single_sequence_example(serialized: Any,
 
 def context(features: Mapping[str, Any], chosen: Mapping[str, Selection]) -> dict[str, Any]:
     """Return the tensors of one example."""
-    made = {}
+    made: dict[str, Any] = {}
     for key, one in chosen.items():
-        if one.many:
+        if one.sparse:
+            made[key] = one.elements([one.rows(features.get(key))], False)
+        elif one.many:
             found = one.rows(features.get(key))
             made[key] = one.tensor([found], (len(found) // (one.size or 1), *one.shape))
         else:

@@ -91,11 +91,33 @@ def test_errors_of_examples():
         io.parse_example([DATA], ["a"])
     with pytest.raises(DTypeError, match="expected text"):
         one(io.FixedLenFeature([], df.int64), df.constant(1))
-    with pytest.raises(UnimplementedError, match="sparse tensors are not supported"):
-        io.VarLenFeature(df.int64)
+    with pytest.raises(UnimplementedError, match="sparse tensors of text are not supported"):
+        one(io.VarLenFeature(df.string))
     with pytest.raises(InvalidArgumentError) as caught:
         io.parse_example([DATA, b""], {"b": io.FixedLenFeature([], df.float32)})
     assert caught.value.__notes__ == ["in example 1 of the batch"]
+
+
+def test_sparse_features():
+    """Examples without a feature have no elements."""
+    batch = [example(a=ints(1)), example(), example(a=ints(2, 3, 4))]
+    found = io.parse_example(batch, {"a": io.VarLenFeature(df.int64),
+                                     "b": io.VarLenFeature(df.float32)})
+    assert found["a"].indices.tolist() == [[0, 0], [2, 0], [2, 1], [2, 2]]
+    assert found["a"].values.tolist() == [1, 2, 3, 4] and found["a"].shape == (3, 3)
+    assert found["b"].shape == (3, 0) and found["b"].dtype is df.float32
+    for data, want in ((batch[2], [2, 3, 4]), (batch[1], [])):
+        single = io.parse_single_example(data, {"a": io.VarLenFeature(df.int64)})["a"]
+        assert single.shape == (len(want),) and single.values.tolist() == want
+        assert single.indices.tolist() == [[k] for k in range(len(want))]
+    assert io.parse_example([], {"a": io.VarLenFeature(df.int64)})["a"].shape == (0, 0)
+    with pytest.raises(DTypeError, match="float_list"):
+        io.parse_example(batch, {"a": io.VarLenFeature(df.float32)})
+    context, _ = io.parse_single_sequence_example(
+        df.train.SequenceExample().SerializeToString(), {"a": io.VarLenFeature(df.int64)})
+    assert context["a"].shape == (0,)
+    with pytest.raises(DTypeError, match="is a VarLenFeature"):
+        io.parse_single_sequence_example(b"", {}, {"a": io.VarLenFeature(df.int64)})
 
 
 def test_batches():

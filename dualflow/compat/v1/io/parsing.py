@@ -8,11 +8,12 @@ from typing import Any
 import dualflow as df
 from dualflow import io
 from dualflow.compat.v1.default_graph import recorded, runs_at_once
-from dualflow.compat.v1.dtypes import as_dtype, float32, string
+from dualflow.compat.v1.dtypes import as_dtype, float32, int64, string
 from dualflow.compat.v1.shapes import TensorShape
 from dualflow.compat.v1.text_ops import text_of
 from dualflow.compat.v1.text_values import computed
-from dualflow.io.features import FixedLenSequenceFeature
+from dualflow.io.features import FixedLenSequenceFeature, VarLenFeature
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
 
 __all__ = ["decode_csv", "decode_raw", "parse_example", "parse_single_example",
            "string_to_number"]
@@ -27,16 +28,27 @@ def parsed(parse: Any, serialized: Any, features: Mapping[str, Any], rows: Seque
     """Return the features as tensors of the graph; `rows` are the leading sizes."""
     specs = []
     for spec in features.values():
+        if isinstance(spec, VarLenFeature):     # the indices, values and sizes of a sparse tensor
+            rank = len(rows) + 1
+            dtype = as_dtype(spec.dtype)
+            specs += [(int64, [None, rank]), (dtype, [None]), (int64, [rank])]
+            continue
         length = [None] if isinstance(spec, FixedLenSequenceFeature) else []
         specs.append((as_dtype(spec.dtype), [*rows, *length, *TensorShape(spec.shape)]))
     names = list(features)
 
     def values(data: Any) -> list[Any]:
         found = parse(data, features)
-        return [plain(found[name]) for name in names]
+        made: list[Any] = []
+        for name in names:
+            x = found[name]
+            made += [x.indices, x.values, x.dense_shape] if isinstance(x, SparseTensor) else [
+                plain(x)]
+        return made
 
-    made = computed([text_of(serialized)], specs, "ParseExample", values)
-    return dict(zip(names, made, strict=True))
+    made = iter(computed([text_of(serialized)], specs, "ParseExample", values))
+    return {name: SparseTensor(next(made), next(made), next(made))
+            if isinstance(features[name], VarLenFeature) else next(made) for name in names}
 
 
 @recorded
@@ -47,7 +59,7 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], name: str
     Parameters
     ----------
     serialized : text tensor, shape ()
-    features : dict of FixedLenFeature or FixedLenSequenceFeature
+    features : dict of FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
     name, example_names : ignored
 
     Examples
@@ -74,7 +86,7 @@ def parse_example(serialized: Any, features: Mapping[str, Any], name: str | None
     Parameters
     ----------
     serialized : text tensor, shape (n,)
-    features : dict of FixedLenFeature or FixedLenSequenceFeature
+    features : dict of FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
     name, example_names : ignored
 
     Examples
