@@ -209,7 +209,8 @@ class Selection:
 
     def elements(self, parts: list[Sequence[Any]], batch: bool) -> SparseTensor:
         """Return the sparse tensor of the values of each example."""
-        at = [x for i, part in enumerate(parts) for k in range(len(part)) for x in (i, k)[not batch:]]
+        at = [x for i, part in enumerate(parts) for k in range(len(part))
+              for x in (i, k)[not batch:]]
         indices = rebuild("int64", (sum(map(len, parts)), 1 + batch), array("q", at).tobytes())
         sizes = (len(parts), max(map(len, parts), default=0))
         return SparseTensor(indices, self.tensor(parts, (len(indices),)), sizes[not batch:])

@@ -75,3 +75,14 @@ def test_text_to_numbers(session):
     numbers = tf.string_to_number(tf.string_join(["1", ["2", "3"]]), tf.int32)
     assert session.run(numbers + 1).tolist() == [13, 14]
     np.testing.assert_array_equal(session.run(tf.decode_raw(["ab"], tf.uint8)), [[97, 98]])
+
+
+def test_features_of_any_length_are_sparse_tensors():
+    data = [tf.train.Example(features=tf.train.Features(feature={"n": tf.train.Feature(
+        int64_list=tf.train.Int64List(value=v))})).SerializeToString() for v in ([3], [4, 5])]
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = tf.parse_example(data, {"n": tf.VarLenFeature(tf.int64)})["n"]
+        assert session.run(found).indices.tolist() == [[0, 0], [1, 0], [1, 1]]
+        assert session.run(tf.sparse_tensor_to_dense(found)).tolist() == [[3, 0], [4, 5]]
+        single = tf.parse_single_example(data[1], {"n": tf.VarLenFeature(tf.int64)})["n"]
+        assert session.run(tf.sparse_tensor_to_dense(single) + 1).tolist() == [5, 6]
