@@ -3,7 +3,7 @@
 import pytest
 
 from tests import sampling
-from tests.programs import control, derivatives, names, sizes, state, written
+from tests.programs import composites, control, derivatives, names, sizes, state, written
 from tests.programs.program import check
 
 
@@ -15,6 +15,11 @@ def test_programs(seed):
 @pytest.mark.parametrize("seed", sampling.part(range(30), 2))
 def test_branches_and_loops(seed):
     control.check(seed)
+
+
+@pytest.mark.parametrize("seed", sampling.part(range(20), 10))
+def test_composites(seed):
+    composites.check(seed)
 
 
 @pytest.mark.parametrize("seed", sampling.part(range(25), 2))

@@ -17,6 +17,7 @@ from tests import sampling
 from tests.live import live_bytes
 from tests.programs import (
     around,
+    composites,
     control,
     derivatives,
     failures,
@@ -32,7 +33,7 @@ EVERY = 30.             # seconds between lines
 CHECKS = {"programs": program.check, "gradients around calls": around.check,
           "failures": failures.check, "branches and loops": control.check,
           "written": written.check, "names": names.check, "derivatives": derivatives.check,
-          "sizes": sizes.check, "state": state.check}
+          "composites": composites.check, "sizes": sizes.check, "state": state.check}
 
 
 def left():
