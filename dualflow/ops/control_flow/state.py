@@ -184,7 +184,7 @@ def _plainly_equal(before: Any, after: Any) -> bool:
                  and x.shape == y.shape for x, y in zip(before, after, strict=True)]))
 
 
-def _next(caller: str, name: str, before: Tensor, value: Any, shape: Shape | None) -> Tensor:
+def _next(caller: str, name: str, before: Any, value: Any, shape: Shape | None) -> Tensor:
     """Check that `value` may replace the carry `before`, and convert it to a tensor."""
     after = number_like(value, before)
     if after is None:
