@@ -1,0 +1,6 @@
+"""Names of tf.experimental: classes with typed fields, and functions under NumPy's names."""
+
+from dualflow.experimental import numpy as numpy
+from dualflow.ops.extension_type import ExtensionType as ExtensionType
+
+__all__ = ["ExtensionType", "numpy"]
