@@ -18,8 +18,10 @@ from dualflow.ops.strings.convert import (
     format as format,
     to_hash_bucket as to_hash_bucket,
     to_hash_bucket_fast as to_hash_bucket_fast,
+    to_hash_bucket_strong as to_hash_bucket_strong,
     to_number as to_number,
 )
+from dualflow.ops.strings.ngrams import ngrams as ngrams
 from dualflow.ops.strings.split import (
     bytes_split as bytes_split,
     split as split,
@@ -29,9 +31,9 @@ from dualflow.ops.strings.split import (
 )
 
 __all__ = ["StringTensor", "as_string", "bytes_split", "format", "join", "length", "lower",
-           "reduce_join", "regex_full_match", "regex_replace", "split", "strip", "substr",
-           "to_hash_bucket", "to_hash_bucket_fast", "to_number", "unicode_decode", "unicode_encode",
-           "unicode_split", "upper"]
+           "ngrams", "reduce_join", "regex_full_match", "regex_replace", "split", "strip", "substr",
+           "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number",
+           "unicode_decode", "unicode_encode", "unicode_split", "upper"]
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from dualflow.ops.strings.fingerprint import fingerprint64
+from dualflow.ops.strings.fingerprint import fingerprint64, siphash64
 from dualflow.ops.strings.split import split_parts
 
 S = df.strings
@@ -209,3 +209,51 @@ def test_numbers():
 def test_invalid_arguments(f):
     with pytest.raises(df.errors.InvalidArgumentError):
         f()
+
+
+def test_siphash_matches_the_vectors_of_the_paper():
+    key = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
+    assert siphash64(bytes(range(15)), key) == 0xA129CA6149BE45E5
+    assert siphash64(b"", key) == 0x726FDB47DD0E0E31
+
+
+def test_strong_hashes():
+    words = df.constant([["Hello", "TF"], ["a" * 300, ""]])
+    found = both(lambda s: S.to_hash_bucket_strong(s, 1000, [1, -2]), words)
+    assert found.tolist() == [[siphash64(x, (1, 2**64 - 2)) % 1000 for x in row]
+                              for row in words.tolist()]
+    with pytest.raises(df.errors.InvalidArgumentError, match="expected 2"):
+        S.to_hash_bucket_strong("a", 3, [1])
+
+
+@pytest.mark.parametrize("options, expected", [
+    ({"ngram_width": 2}, [[b"a b", b"b c"], [], []]),
+    ({"ngram_width": [3, 1], "separator": ""}, [[b"abc", b"a", b"b", b"c"], [b"d"], []]),
+    ({"ngram_width": 2, "pad_values": ("<", ">")},
+     [[b"< a", b"a b", b"b c", b"c >"], [b"< d", b"d >"], [b"< >"]]),
+    ({"ngram_width": 3, "pad_values": "_", "padding_width": 1},
+     [[b"_ a b", b"a b c", b"b c _"], [b"_ d _"], []]),
+    ({"ngram_width": 2, "preserve_short_sequences": True}, [[b"a b", b"b c"], [b"d"], []])])
+def test_ngrams(options, expected):
+    words = df.constant(["a b c", "d", ""])
+    for f in (lambda s: S.ngrams(S.split(s), **options),
+              df.function(lambda s: S.ngrams(S.split(s), **options))):
+        assert f(words).to_list() == expected
+    assert both(lambda s: S.ngrams(S.split(s), **options), words[0]).tolist() == expected[0]
+
+
+def test_ngrams_of_arrays():
+    words = df.constant([["a", "b", "c"], ["d", "e", "f"]])
+    assert both(lambda s: S.ngrams(s, 2), words).tolist() == [[b"a b", b"b c"], [b"d e", b"e f"]]
+    assert S.ngrams(words[:0], 2).shape == (0, 2) and S.ngrams(words, 4).shape == (2, 0)
+    for bad in (lambda: S.ngrams("a", 2), lambda: S.ngrams(words, 0)):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            bad()
+
+
+def test_text_is_converted_to_a_tensor():
+    found = df.convert_to_tensor(["a", "b"], df.string)
+    assert found.tolist() == [b"a", b"b"] and found.shape.rank == 1
+    assert df.convert_to_tensor(found, "string") is found
+    with pytest.raises(df.errors.DTypeError):
+        df.convert_to_tensor(df.constant([1]), df.string)

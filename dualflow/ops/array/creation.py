@@ -70,7 +70,7 @@ def constant(value: TensorLike, dtype: DTypeLike | None = None, shape: TensorLik
 def _text(value: Any, dtype: Any, caller: str, shape: Any = None) -> Any:
     """Return text as a StringTensor; None if a value is not text, or another dtype is asked for."""
     strings = late("string_tensor")
-    if dtype not in (None, str, strings.string) or not strings.is_text(value):
+    if dtype not in (str, strings.string) and (dtype is not None or not strings.is_text(value)):
         return None
     return strings.text(value, caller, shape)
 

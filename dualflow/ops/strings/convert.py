@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor, TensorBase, as_tensor
@@ -11,10 +11,11 @@ from dualflow.dtypes import as_dtype, float32, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.display import values_text
 from dualflow.ops.string_tensor import StringTensor, elementwise, string, whole
-from dualflow.ops.strings.fingerprint import fingerprint64, murmur64
+from dualflow.ops.strings.fingerprint import fingerprint64, murmur64, siphash64
 from dualflow.ops.types import DTypeLike
 
-__all__ = ["as_string", "format", "to_hash_bucket", "to_hash_bucket_fast", "to_number"]
+__all__ = ["as_string", "format", "to_hash_bucket", "to_hash_bucket_fast",
+           "to_hash_bucket_strong", "to_number"]
 
 LONGEST = 1 << 16       # characters of a number
 
@@ -205,3 +206,38 @@ def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Ten
     [2, 0, 1]
     """
     return _bucket(murmur64, input, num_buckets, "to_hash_bucket")
+
+
+def to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int],
+                          name: str | None = None) -> Tensor:
+    """Return a keyed hash of each text, modulo `num_buckets`, as int64.
+
+    Parameters
+    ----------
+    input : StringTensor, str or nested lists
+    num_buckets : int
+        At least 1.
+    key : sequence of two int
+        Without the key, texts with equal hashes are hard to find.
+
+    Notes
+    -----
+    The hash is SipHash-2-4, as in TensorFlow.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `key` does not have two numbers.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.strings.to_hash_bucket_strong(["Hello", "TF"], 3, [1, 2]).tolist()
+    [2, 0]
+    """
+    found = [integer(k, "to_hash_bucket_strong: key") for k in key]
+    if len(found) != 2:
+        raise InvalidArgumentError(f"to_hash_bucket_strong: key has {len(found)} numbers, "
+                                   "expected 2")
+    return _bucket(lambda x: siphash64(x, (found[0], found[1])), input, num_buckets,
+                   "to_hash_bucket_strong")

@@ -1,12 +1,13 @@
-"""Fingerprints of bytes: FarmHash's Fingerprint64 and MurmurHash64A.
+"""Fingerprints of bytes: FarmHash's Fingerprint64, MurmurHash64A and SipHash-2-4.
 
-The algorithms are public: Geoff Pike's FarmHash (`farmhashna`) and Austin Appleby's MurmurHash2.
+The algorithms are public: Geoff Pike's FarmHash (`farmhashna`), Austin Appleby's MurmurHash2,
+and SipHash by Jean-Philippe Aumasson and Daniel J. Bernstein (https://ia.cr/2012/351).
 All arithmetic is modulo 2**64.
 """
 
 from __future__ import annotations
 
-__all__ = ["fingerprint64", "murmur64"]
+__all__ = ["fingerprint64", "murmur64", "siphash64"]
 
 MASK = (1 << 64) - 1
 K0, K1, K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
@@ -114,3 +115,32 @@ def murmur64(s: bytes) -> int:
     if n % 8:
         h = (h ^ _word(s, n - n % 8)) * factor & MASK
     return _folded(_folded(h) * factor)
+
+
+def siphash64(s: bytes, key: tuple[int, int]) -> int:
+    """Return SipHash-2-4 of bytes with a key of two 64-bit integers."""
+    v = [key[k % 2] & MASK ^ word for k, word in enumerate((
+        0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573))]
+    last = len(s) % 256 << 56 | int.from_bytes(s[len(s) // 8 * 8:], "little")
+    for word in (*[_word(s, at) for at in range(0, len(s) - 7, 8)], last):
+        v[3] ^= word
+        _sip_rounds(v, 2)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    _sip_rounds(v, 4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def _sip_rounds(v: list[int], n: int) -> None:
+    for _ in range(n):
+        for a, b, c, d, left, right in ((0, 1, 2, 3, 13, 16), (2, 1, 0, 3, 17, 21)):
+            v[a], v[c] = v[a] + v[b] & MASK, v[c] + v[d] & MASK
+            v[b], v[d] = _left(v[b], left) ^ v[a], _left(v[d], right) ^ v[c]
+            if a == 0:
+                v[0] = _left(v[0], 32)
+            else:
+                v[2] = _left(v[2], 32)
+
+
+def _left(x: int, n: int) -> int:
+    return (x << n | x >> 64 - n) & MASK
