@@ -122,3 +122,11 @@ def test_in_a_dataset():
 def test_invalid_arguments(f, error):
     with pytest.raises(error):
         f()
+
+
+def test_static_tables_export_their_items():
+    content = df.lookup.KeyValueTensorInitializer(["a", "b"], [3, 4])
+    keys, values = df.lookup.StaticHashTable(content, -1).export()
+    assert keys.tolist() == [b"a", b"b"] and values.tolist() == [3, 4]
+    keys, values = df.lookup.experimental.MutableHashTable(df.string, df.int64, 0).export()
+    assert keys.shape == values.shape == (0,) and keys.dtype == df.string

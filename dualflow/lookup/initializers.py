@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from dualflow._core import TensorBase, as_tensor
@@ -62,6 +63,8 @@ class KeyValueTensorInitializer:
     >>> df.lookup.StaticHashTable(content, -1).lookup(df.constant(["b", "c"])).tolist()
     [2, -1]
     """
+
+    _items: Sequence[tuple[Any, Any]] = ()      # of subclasses that have no keys yet
 
     def __init__(self, keys: Any, values: Any, key_dtype: DTypeLike | None = None,
                  value_dtype: DTypeLike | None = None, name: str | None = None) -> None:

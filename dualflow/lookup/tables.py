@@ -50,6 +50,11 @@ class _Table:
         """Return the number of keys as int64."""
         return constant(len(self._values), int64)
 
+    def export(self, name: str | None = None) -> tuple[Any, Any]:
+        """Return all keys and all values."""
+        return (items_of(list(self._values), self.key_dtype, self.name),
+                items_of(list(self._values.values()), self.value_dtype, self.name))
+
     def __repr__(self) -> str:
         return (f"<dualflow.lookup.{type(self).__name__} of {len(self._values)} keys: "
                 f"{self.key_dtype.name} to {self.value_dtype.name}>")
@@ -222,11 +227,6 @@ class MutableHashTable(_Table):
             return []
 
         whole("remove", run, [self._keys(keys)], [])
-
-    def export(self, name: str | None = None) -> tuple[Any, Any]:
-        """Return all keys and all values."""
-        return (items_of(list(self._values), self.key_dtype, self.name),
-                items_of(list(self._values.values()), self.value_dtype, self.name))
 
 
 def _flat(array: Any) -> list[Any]:

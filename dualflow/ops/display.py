@@ -76,7 +76,7 @@ def values_text(x: Tensor, summarize: int | None = None) -> str:
 def _shortest_item(x: Tensor | Variable) -> Any:
     """Return the value of a tensor with one element; of a float, the value with the shortest
     text."""
-    value = x.item()
+    value = x.numpy() if x.dtype.name == "string" else x.item()
     return shortest(value, x.dtype.name) if isinstance(value, float) else value
 
 

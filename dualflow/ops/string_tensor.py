@@ -251,7 +251,7 @@ class TracedStringTensor(StringTensor, Composite):
     @property
     def shape(self) -> Any:
         """The shape; sizes that depend on data are Dims."""
-        return self._held.shape
+        return Shape(self._held.shape)
 
     def __len__(self) -> int:
         return len(self._held)
@@ -325,7 +325,8 @@ def text(value: Any, caller: str, shape: Any = None) -> StringTensor:
     if isinstance(value, list | tuple) and any([type(x) is TracedStringTensor for x in value]):
         made = apply("stack", *[text(x, caller) for x in value], axis=0)
         return made if shape is None else apply("reshape", made, shape=shape)
-    if isinstance(value, TensorBase) or not is_text(value):
+    empty = isinstance(value, list) and not value
+    if isinstance(value, TensorBase) or not (empty or is_text(value)):
         raise DTypeError(f"{caller}: got {shown(value)}, expected text: {CAN}")
     made = StringTensor(value)
     if shape is not None:
