@@ -157,6 +157,13 @@ def _assert_ours(keras: Any) -> None:
                               f"not derive from {by}; is this version supported?")
 
 
+def _tensorflow_is_installed() -> bool:
+    try:
+        return importlib.util.find_spec("tensorflow") is not None
+    except ValueError:      # the name is bound to dualflow, a module without a spec
+        return False
+
+
 def load() -> ModuleType:
     """Import Keras on dualflow and return it.
 
@@ -181,8 +188,9 @@ def load() -> ModuleType:
         importlib.import_module("keras.src.saving.saving_lib"))
     modules: Any = importlib.import_module("keras.src.utils.module_utils")
     importlib.import_module("dualflow.keras.src.tensorflow_only").install(keras, modules.tensorflow)
-    if importlib.util.find_spec("tensorflow") is None:
+    if not _tensorflow_is_installed():
         importlib.import_module("dualflow.keras.src.stand_ins").install(keras)
+        importlib.import_module("dualflow.keras.src.text_layers").install()
     export: Any = importlib.import_module("keras.src.export.export_utils")
     importlib.import_module("dualflow.keras.src.export").install(
         keras.Model, export.get_input_signature,

@@ -25,6 +25,14 @@ def test_both_imports_select_dualflow_without_side_effects():
                "'KERAS_BACKEND' in os.environ)") == "False dualflow False"
 
 
+def test_keras_is_imported_after_the_name_tensorflow_is_bound():
+    assert run("import dualflow.tensorflow, dualflow.keras as keras; import tensorflow as tf; "
+               "layer = tf.keras.layers.TextVectorization(vocabulary=['a']); "
+               "print(layer(tf.constant(['b a'])).tolist(), "
+               "keras.layers.RandomFlip()(keras.ops.ones((1, 2, 2, 3))).shape)"
+               ) == "[[1, 2]] (1, 2, 2, 3)"
+
+
 def test_another_backend_raises_and_is_named():
     error = run("import dualflow.keras", backend="jax")
     assert error.startswith("ImportError") and "KERAS_BACKEND is 'jax'" in error

@@ -138,10 +138,6 @@ def test_sparse_label_of_an_ignored_class():
 
 @pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None, reason="works then")
 @pytest.mark.parametrize("use, words", [
-    (lambda: layers.TextVectorization(), "TextVectorization .* use df.data"),
-    (lambda: layers.StringLookup(vocabulary=["a"]), "StringLookup .* a dict from words"),
-    (lambda: layers.Hashing(3), "Hashing .* zlib.crc32"),
-    (lambda: layers.IntegerLookup(vocabulary=[5]), "IntegerLookup .* a dict from numbers"),
     (lambda: layers.HashedCrossing(3), "HashedCrossing .* zlib.crc32"),
 ])
 def test_parts_that_need_tensorflow_name_a_replacement(use, words):

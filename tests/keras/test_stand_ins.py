@@ -117,6 +117,11 @@ def test_text_files(tmp_path):
                                                verbose=False)] == [("awful é", 0), ("fine é", 1)]
     [(texts, _)] = read(tmp_path, max_length=3, shuffle=False, verbose=False)
     assert list(texts) == ["awf", "fin"]
+    words, data = layers.TextVectorization(), read(tmp_path, shuffle=False, verbose=False)
+    words.adapt(data.map(lambda x, y: x))
+    assert words.get_vocabulary()[2:] == ["é", "fine", "awful"]
+    [(tokens, _)] = data.map(lambda x, y: (words(x), y))
+    assert tokens.tolist() == [[4, 2], [3, 2]]
 
 
 def test_arrays_are_split():

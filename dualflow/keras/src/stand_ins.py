@@ -38,6 +38,7 @@ def names_of_tensorflow(message: str) -> Names:
     """Return the names that the helpers and layers use."""
     return Names(message, data=df.data, cast=df.cast, range=df.range, gather=df.gather,
                  expand_dims=df.expand_dims, one_hot=df.one_hot, is_tensor=df.is_tensor,
+                 executing_eagerly=lambda: True,        # no graph of TensorFlow is being built
                  io=Names(message, read_file=read_text),
                  strings=Names(message, substr=lambda text, start, n: text[start:start + n]))
 
@@ -80,6 +81,7 @@ def install(keras: Any) -> None:
     """Install the names in Keras's lazy module for TensorFlow, and replace functions of the image
     helper and of the callback."""
     message = tensorflow.import_error_msg
+    tensorflow._available = False
     tensorflow.module = names_of_tensorflow(message)
     audio_dataset_utils.tf = Names(message)         # the helper needs a decoder
     image_dataset_utils._load_image_tf = image_loader(keras)

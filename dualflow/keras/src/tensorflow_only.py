@@ -11,10 +11,6 @@ from typing import Any
 FILES = "df.data, as in the page 'Loading images, CSV and text files'"
 # Of the classes: the method that needs TensorFlow first, and the replacement.
 CLASSES = {
-    "layers.TextVectorization": ("__init__", FILES),
-    "layers.StringLookup": ("__init__", "a dict from words to indices in df.data.Dataset.map"),
-    "layers.Hashing": ("__init__", "zlib.crc32 modulo the number of bins in df.data.Dataset.map"),
-    "layers.IntegerLookup": ("__init__", "a dict from numbers to indices in df.data.Dataset.map"),
     "layers.HashedCrossing": ("__init__", "zlib.crc32 modulo the number of bins in "
                                           "df.data.Dataset.map"),
 }

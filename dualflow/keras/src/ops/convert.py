@@ -10,6 +10,7 @@ from keras.src.backend.config import floatx
 
 import dualflow as df
 from dualflow._core import Dim
+from dualflow.ops.string_tensor import StringTensor
 
 INT32 = -2**31, 2**31 - 1
 
@@ -28,7 +29,7 @@ def dtype_of(x: Any) -> Any:
 
 
 def is_tensor(x: Any) -> Any:
-    return isinstance(x, df.TensorBase)
+    return isinstance(x, df.TensorBase | StringTensor)
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
@@ -36,6 +37,8 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
         raise ValueError(f"`{kind}=True` is not supported with the dualflow backend")
+    if isinstance(x, StringTensor) and dtype in (None, "string"):
+        return x
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(x, KerasVariable):
         x = x.value
