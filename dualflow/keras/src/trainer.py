@@ -99,6 +99,22 @@ class Trainer(base_trainer.Trainer):
             self.predict_function = run
         return self.predict_function
 
+    @property
+    def generate_function(self) -> Any:
+        """The function that keras_hub's `generate` calls: `generate_step`, traced.
+
+        keras_hub traces the step on the backends that it knows and assigns the plain method on the
+        others, so the setter traces the method, unless the model runs eagerly.
+        """
+        return self.__dict__.get("_generate_function")
+
+    @generate_function.setter
+    def generate_function(self, function: Any) -> None:
+        step = getattr(self, "generate_step", None)
+        if step is not None and function == step and not self.run_eagerly:
+            function = df.function(step)
+        self.__dict__["_generate_function"] = function
+
     # --- loops ---
 
     def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
