@@ -10,6 +10,7 @@ from keras.src.backend.config import floatx
 
 import dualflow as df
 from dualflow._core import Dim
+from dualflow.keras.src.ops.float8 import FORMATS, round_to_float8
 from dualflow.ops.string_tensor import StringTensor
 
 INT32 = -2**31, 2**31 - 1
@@ -104,6 +105,8 @@ def convert_to_numpy(x: Any) -> Any:
 
 
 def cast(x: Any, dtype: Any) -> Any:
+    if dtype in FORMATS:        # there is no float8 dtype: the values, in the dtype of x
+        return round_to_float8(convert_to_tensor(x), dtype)
     return convert_to_tensor(x, dtype=dtype)
 
 
