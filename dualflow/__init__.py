@@ -148,8 +148,6 @@ if TYPE_CHECKING:
         convert_to_tensor as convert_to_tensor,
         eye as eye,
         fill as fill,
-        linspace as linspace,
-        meshgrid as meshgrid,
         one_hot as one_hot,
         ones as ones,
         ones_like as ones_like,
@@ -157,6 +155,7 @@ if TYPE_CHECKING:
         zeros as zeros,
         zeros_like as zeros_like,
     )
+    from dualflow.ops.array.grids import linspace as linspace, meshgrid as meshgrid
     from dualflow.ops.array.join import (
         concat as concat,
         split as split,
@@ -377,8 +376,9 @@ _NAMES = {
     "nest": "type_spec_from_value",
     "ops": "Tensor TensorBase TensorSpec Variable from_dlpack",
     "ops.array.broadcast_shapes": "broadcast_dynamic_shape broadcast_static_shape",
-    "ops.array.creation": "constant convert_to_tensor eye fill linspace meshgrid one_hot ones "
-                          "ones_like range zeros zeros_like",
+    "ops.array.creation": "constant convert_to_tensor eye fill one_hot ones ones_like range zeros "
+                          "zeros_like",
+    "ops.array.grids": "linspace meshgrid",
     "ops.array.join": "concat split stack unstack",
     "ops.array.shape": "broadcast_to ensure_shape expand_dims identity rank reshape shape size "
                        "squeeze stop_gradient transpose",

@@ -10,7 +10,7 @@ from dualflow.array_api.arrays import array, given_dtype
 from dualflow.array_api.device import check_device
 from dualflow.dtypes import as_dtype, float32, float64, int64
 from dualflow.errors import InvalidArgumentError
-from dualflow.ops.array import creation
+from dualflow.ops.array import creation, grids
 from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import expand_dims, reshape, static_shape
 from dualflow.ops.elementwise.cast import cast
@@ -264,7 +264,7 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
     if num == 0:
         return creation.zeros((0,), wanted)
     first, last = creation.constant(start, float64), creation.constant(stop, float64)
-    return cast(creation.linspace(first, last, n)[:num], wanted)
+    return cast(grids.linspace(first, last, n)[:num], wanted)
 
 
 def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
@@ -286,7 +286,7 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> list[Tensor]:
     >>> [x.tolist() for x in df.array_api.meshgrid(df.constant([1, 2]), df.constant([3]))]
     [[[1, 2]], [[3, 3]]]
     """
-    return creation.meshgrid(*arrays, indexing=indexing)
+    return grids.meshgrid(*arrays, indexing=indexing)
 
 
 def ones(shape: TensorLike, *, dtype: DTypeLike | None = None, device: Any = None) -> Tensor:

@@ -12,6 +12,7 @@ from dualflow.autodiff import backward as backward
 from dualflow.ops.array import (
     creation as creation,
     diagonal as diagonal,
+    grids as grids,
     join as join,
     shape as shape,
     slicing as slicing,

@@ -14,6 +14,7 @@ from typing import Any
 
 from dualflow._core import (
     Operand,
+    Shape,
     Symbol,
     Tensor,
     TensorBase,
@@ -151,9 +152,9 @@ class StringTensor(Operand):
         return tuple([self._made(x) if n < 0 or k < n else x for k, x in enumerate(made)])
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         """The shape."""
-        return tuple(self._array.shape)
+        return Shape(self._array.shape)
 
     def get_shape(self) -> Any:
         """Return the shape as a TensorShape."""
