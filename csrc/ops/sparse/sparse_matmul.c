@@ -35,19 +35,25 @@ DF_INLINE int64_t part_of(const product_job *p, int64_t e, int part)
     return ((const volatile int64_t *)p->indices)[2 * e + part];
 }
 
-#define TEMPLATE "ops/sparse/matmul_formulas.h"
+#define TEMPLATE "ops/sparse/sparse_matmul_formulas.h"
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static const rows_fn kernels[DF_N_DTYPES] = {[DF_F32] = product_rows_f32,
-                                             DF_OF_ALL(F64, product_rows_f64)};
+typedef struct {
+    rows_fn rows;
+} kernel;
+
+static const kernel KERNELS[DF_N_DTYPES] = {
+    [DF_F32] = {product_rows_f32},
+    DF_OF_ALL(F64, {product_rows_f64}),
+};
 
 static df_status infer_product(const df_call *call, df_error *err)
 {
     const df_tensor *indices = call->in[0], *values = call->in[1], *dense = call->in[2];
     const int64_t rows = call->attrs[ROWS].i;
     if (indices->dtype != DF_I64) return df_fail_dtype(call, 0, "int64 indices", err);
-    if (!kernels[values->dtype]) return df_fail_dtype(call, 1, "a floating dtype", err);
+    if (!KERNELS[values->dtype].rows) return df_fail_dtype(call, 1, "a floating dtype", err);
     if (indices->ndim != 2 || values->ndim != 1 || dense->ndim != 2
         || (indices->shape[1] != 2 && indices->shape[1] != DF_UNKNOWN)
         || (indices->shape[0] != values->shape[0] && indices->shape[0] != DF_UNKNOWN
@@ -151,7 +157,7 @@ static df_status run_product(const df_call *call, df_error *err)
     product_job p = {.indices = call->in[0]->data, .values = call->in[1]->data,
                      .dense = dense->data, .out = out->data, .entries = call->in[1]->size,
                      .rows = out->shape[0], .depth = dense->shape[0], .n = dense->shape[1],
-                     .adjoint = call->attrs[ADJOINT].i != 0, .run = kernels[out->dtype]};
+                     .adjoint = call->attrs[ADJOINT].i != 0, .run = KERNELS[out->dtype].rows};
     if (!p.adjoint && out->size > 0 && dense->size > 0) {
         run_rows(&p);
         if (!p.faulty) return DF_OK;
