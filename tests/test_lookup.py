@@ -117,6 +117,8 @@ def test_in_a_dataset():
     (lambda: table(["a"], [1], 0).lookup(df.constant([1])), df.errors.DTypeError),
     (lambda: table([1], [1], 0).lookup(df.constant(["a"])), df.errors.DTypeError),
     (lambda: L.StaticVocabularyTable(None, 0), df.errors.InvalidArgumentError),
+    (lambda: L.StaticVocabularyTable([1.5], 2), df.errors.DTypeError),
+    (lambda: L.StaticHashTable(df.ones([2]), 0), df.errors.DTypeError),
     (lambda: L.StaticVocabularyTable(L.KeyValueTensorInitializer(["a"], [1]), 2),
      df.errors.DTypeError)])
 def test_invalid_arguments(f, error):

@@ -60,6 +60,13 @@ class _Table:
                 f"{self.key_dtype.name} to {self.value_dtype.name}>")
 
 
+def check_initializer(initializer: Any, table: str) -> None:
+    """Raise unless a table can be created from an initializer."""
+    if not hasattr(initializer, "_items"):
+        raise DTypeError(f"{table}: initializer is {shown(initializer)}, expected a "
+                         "KeyValueTensorInitializer or a TextFileInitializer")
+
+
 def _scalar(value: Any, dtype: Any, what: str) -> Any:
     x = items_of(value, dtype, what)
     if x.ndim:
@@ -99,6 +106,7 @@ class StaticHashTable(_Table):
 
     def __init__(self, initializer: Any, default_value: Any, name: str | None = None,
                  experimental_is_anonymous: bool = False) -> None:
+        check_initializer(initializer, "StaticHashTable")
         super().__init__(initializer.key_dtype, initializer.value_dtype, name or "StaticHashTable")
         self._default = _scalar(default_value, self.value_dtype, f"{self.name}: default_value")
         for key, value in initializer._items:
@@ -151,6 +159,8 @@ class StaticVocabularyTable(_Table):
     def __init__(self, initializer: Any, num_oov_buckets: int,
                  lookup_key_dtype: DTypeLike | None = None, name: str | None = None,
                  experimental_is_anonymous: bool = False) -> None:
+        if initializer is not None:
+            check_initializer(initializer, "StaticVocabularyTable")
         own = string if initializer is None else initializer.key_dtype
         super().__init__(own if lookup_key_dtype is None else lookup_key_dtype, int64,
                          name or "StaticVocabularyTable")
