@@ -1,5 +1,4 @@
-"""Nested structures (lists, tuples, named tuples, dicts, dataclasses and composite tensors such as
-`IndexedSlices`): flattening, packing and mapping.
+"""Nested structures (lists, tuples, named tuples, dicts, dataclasses and composite tensors).
 
 Any other object is a leaf, including `None` and tensors. The parts of a dict are in the order of
 its sorted keys or, if keys do not compare, of insertion; the parts of a dataclass in the order of

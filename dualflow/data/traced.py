@@ -37,7 +37,23 @@ def tensor_specs(spec: Any, what: str) -> list[TensorSpec]:
 
 
 def next_element(cursor: Any, spec: Any) -> Any:
-    """Return ``next(iterator)`` in a trace. A run at the end of the pass raises OutOfRangeError."""
+    """Return ``next(iterator)`` in a trace. A run at the end of the pass raises OutOfRangeError.
+
+    Parameters
+    ----------
+    cursor : iterator
+        Called in each run.
+    spec : structure of TensorSpec
+        The spec of the elements.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> it = iter(df.data.Dataset.range(3))
+    >>> f = df.function(lambda: next(it))
+    >>> f().item(), f().item()
+    (0, 1)
+    """
     def advance() -> list[Any]:
         for element in cursor:
             return flatten(element)

@@ -204,7 +204,10 @@ def __dir__() -> list[str]:
 class _Random:
     """Random numbers under NumPy's names, from dualflow's global generator."""
 
-    seed = staticmethod(random_generator.set_seed)
+    @staticmethod
+    def seed(s: int) -> None:
+        """Set the seed of dualflow's global generator."""
+        random_generator.set_seed(s)
 
     @staticmethod
     def randn(*shape: int) -> Tensor:

@@ -1,9 +1,8 @@
 """StringTensor: arrays of text, the result of ``dualflow.constant("text")``.
 
 Outside traced functions a StringTensor holds an array of bytes. In a traced function an argument,
-and each result computed from it, is a `TracedStringTensor`, which holds a symbol of handles
-(`string_handles.py`): ops that move elements apply to the handles, and functions of text are host
-calls (`elementwise`).
+and each result computed from it, is a `TracedStringTensor` with a symbol of handles
+(`string_handles.py`): ops apply to the handles, and functions of text are host calls.
 """
 
 from __future__ import annotations

@@ -51,7 +51,6 @@ df.nn.relu("x")                         # error
 df.nn.dropout(x, "0.5")                 # error
 df.nn.softmax(x, axis="last")           # error
 df.Variable([1.0], trainable="no")      # error
-df.TensorSpec(None)                     # error
 df.initializers.RandomNormal("a")       # error
 df.optimizers.schedules.CosineDecay(0.1, "long")  # error
 df.custom_gradient(3)                   # error

@@ -1,4 +1,4 @@
-/* Part of sparse_matmul.c, included once per floating dtype: some rows of a sparse-dense product. */
+/* Part of sparse_matmul.c, included once per floating dtype: some rows of a product. */
 
 DF_INLINE V FN(add_term)(V sum, V a, V b)
 {

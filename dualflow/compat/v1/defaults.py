@@ -80,6 +80,11 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None,
                            execution_mode: Any = None) -> None:
     """Switch to eager execution: functions run at once and need no session.
 
+    Parameters
+    ----------
+    config, device_policy, execution_mode
+        Ignored: ops run on the CPU.
+
     Examples
     --------
     >>> import dualflow.compat.v1 as tf
