@@ -11,6 +11,7 @@
 
 enum { ROWS, ADJOINT };
 enum { SUM_BLOCK = 512 };     /* terms that are added one after another */
+enum { AHEAD = 12 };          /* entries between the prefetch of a row of `dense` and its use */
 enum { CHECK_GRAIN = 16384 }; /* entries per block of the check */
 
 typedef struct product_job product_job;

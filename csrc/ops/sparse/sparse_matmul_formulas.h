@@ -31,6 +31,7 @@ DF_INLINE bool FN(product_columns)(const product_job *job, int64_t begin, int64_
     const product_job copy = *job, *p = &copy; /* which stores cannot change */
     V sum[4] = {{0}, {0}, {0}, {0}};
     T *out = (T *)p->out + c;
+    const uintptr_t row_bytes = (uintptr_t)p->n * sizeof(T);
     int64_t row = begin, limit = first + SUM_BLOCK;
     bool adds = false, valid = true;
     const T *values = p->values, *dense = (const T *)p->dense + c;
@@ -48,6 +49,9 @@ DF_INLINE bool FN(product_columns)(const product_job *job, int64_t begin, int64_
             limit = j + SUM_BLOCK;
         }
         if ((uint64_t)k >= (uint64_t)p->depth) valid = false, k = 0;
+        if (j + AHEAD < last)
+            __builtin_prefetch((const void *)((uintptr_t)dense + (uintptr_t)part_of(p, j + AHEAD, 1)
+                                                                   * row_bytes));
         const T *from = dense + k * p->n;
         const V value = FN(splat)(values[j]);
 #pragma GCC unroll 4
@@ -60,11 +64,43 @@ DF_INLINE bool FN(product_columns)(const product_job *job, int64_t begin, int64_
     return valid;
 }
 
+/* As product_columns for the only column of `dense`, one number at a time. */
+static bool FN(product_column)(const product_job *job, int64_t begin, int64_t end, int64_t first,
+                               int64_t last)
+{
+    const product_job copy = *job, *p = &copy;
+    T *out = p->out, sum = 0;
+    int64_t row = begin, limit = first + SUM_BLOCK;
+    bool valid = true;
+    const T *values = p->values, *dense = p->dense;
+    memset(out + begin, 0, (size_t)(end - begin) * sizeof(T));
+    for (int64_t j = first; j < last; j++) {
+        int64_t i = part_of(p, j, 0), k = part_of(p, j, 1);
+        if (i != row || j == limit) {
+            out[row] += sum;
+            sum = 0;
+            if (i < row || i >= end) valid = false, i = row;
+            row = i;
+            limit = j + SUM_BLOCK;
+        }
+        if ((uint64_t)k >= (uint64_t)p->depth) valid = false, k = 0;
+#ifdef __FMA__
+        sum = (T)(sizeof(T) == 4 ? __builtin_fmaf((float)values[j], (float)dense[k], (float)sum)
+                                 : __builtin_fma(values[j], dense[k], sum));
+#else
+        sum += values[j] * dense[k];
+#endif
+    }
+    if (last > first) out[row] += sum;
+    return valid;
+}
+
 static bool FN(product_rows)(const product_job *p, int64_t begin, int64_t end, int64_t first,
                              int64_t last)
 {
     int64_t c = 0;
     bool valid = true;
+    if (p->n == 1) return FN(product_column)(p, begin, end, first, last);
     for (; c + 4 * LANES <= p->n; c += 4 * LANES)
         valid &= FN(product_columns)(p, begin, end, first, last, c, 4, 4 * LANES);
     for (; c + LANES <= p->n; c += LANES)
