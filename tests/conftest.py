@@ -57,7 +57,9 @@ def pytest_unconfigure(config):
 
 def pytest_collection_modifyitems(config, items):
     n = config.getoption("sample")
-    items[:] = [item for item in items if crc32(item.nodeid.encode()) % n == 0]
+    whole = [Path(config.rootpath, path) for path in config.args] == [HERE]
+    items[:] = [item for item in items if crc32(item.nodeid.encode()) % n == 0
+                and (not whole or sampling.is_drawn(item.nodeid))]
 
 
 def pytest_collection_finish():

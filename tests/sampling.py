@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from typing import TypeVar
+from zlib import crc32
 
 T = TypeVar("T")
 
@@ -26,3 +27,20 @@ def part(values: Sequence[T], n: int, turn: int = 0) -> Sequence[T]:
 def passes(turn: int) -> Sequence[bool]:
     """Return whether passes run when a function is traced: for each third turn they do not."""
     return [True, False] if every else [turn % 3 != 2]
+
+
+# Files with many similar cases. A run of the whole suite takes a third of these cases, chosen by a
+# hash of the name; a run of the file takes all.
+SWEEPS = ("tests/autograph/test_builtins.py", "tests/autograph/test_names.py",
+          "tests/autograph/test_passed_through.py", "tests/graph/control/",
+          "tests/graph/passes/test_algebra_dtypes.py", "tests/graph/passes/test_rewrites_dtypes.py",
+          "tests/graph/test_control_gradients.py", "tests/ops/test_blocks.py",
+          "tests/ops/test_halves.py", "tests/ops/test_sizes_from_data.py",
+          "tests/ops/test_tensors_as_sizes.py", "tests/ops/test_traced.py",
+          "tests/ops/test_values.py", "tests/test_numbers.py", "tests/transforms/test_control.py",
+          "tests/transforms/test_every_op.py")
+
+
+def is_drawn(name: str) -> bool:
+    """Return True if a run of the whole suite includes the test `name`."""
+    return every or not name.startswith(SWEEPS) or crc32(name.encode()) % 3 == 1
