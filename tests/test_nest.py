@@ -165,5 +165,5 @@ def test_type_spec_from_value():
     ragged = df.type_spec_from_value(df.ragged.constant([[1], [2, 3]]))
     assert df.nest.flatten(ragged)
     for bad in (object(), None, "dir", {"a": 1.}):
-        with pytest.raises(TypeError, match="type_spec_from_value" if bad != "dir" else ""):
+        with pytest.raises(TypeError, match="type_spec_from_value"):
             df.type_spec_from_value(bad)
