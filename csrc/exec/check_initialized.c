@@ -85,7 +85,7 @@ typedef struct {
     span *slots, *workspaces, *results;
     int *held;    /* by slot: the value it had when it was first written or read */
     int *made_as; /* by value: the slot that it was written through; -1: a written input */
-    int *joined;  /* by value: the value of which it has become a part, in the same place, or 0 */
+    int *joined;  /* by value: the later value that contains it unchanged, after a join; or 0 */
     int n_values;
 } check;
 

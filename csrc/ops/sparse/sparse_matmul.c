@@ -95,8 +95,8 @@ static df_status fail_position(const df_call *call, const product_job *p, df_err
 }
 
 /* Sorts positions and values by row of the result; entries of a row keep their order. `buffer` has
- * 3 entries + rows + 1 numbers. A position that changes meanwhile leads to any entry, but not out
- * of the buffer. */
+ * 3 entries + rows + 1 elements. If another thread changes a position, the order of the entries is
+ * undefined, but no access is outside of the buffer. */
 static void sort_entries(product_job *p, int64_t *buffer, int64_t bytes)
 {
     int64_t *pairs = buffer, *ends = buffer + 3 * p->entries;

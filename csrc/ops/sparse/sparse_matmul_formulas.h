@@ -22,7 +22,7 @@ DF_INLINE void FN(put)(T *to, V *sum, int vectors, int64_t width, bool adds)
 }
 
 /* Computes columns c to c + width of rows [begin, end), in one pass over their entries: `vectors`
- * vectors, or a part of one. Sums of many terms are split into blocks, so that they stay accurate.
+ * vectors, or a part of one. Long sums are split into blocks, which keeps them accurate.
  * Returns false if the entries are not sorted, or outside of the matrix. */
 DF_INLINE bool FN(product_columns)(const product_job *job, int64_t begin, int64_t end,
                                    int64_t first, int64_t last, int64_t c, int vectors,
