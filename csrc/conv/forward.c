@@ -13,6 +13,8 @@
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
 #define SOME_JOBS 8      /* enough, if more jobs would cut the rows that an epilogue gets */
 #define FETCH_PIXELS 256 /* with more, the weights are a small part of the memory that is read */
+#define FETCH_BYTES (512 << 10) /* pixels are prefetched if they are more memory, */
+#define FETCH_AHEAD 8    /* so many ahead */
 #define SMALL_JOB 3e5    /* multiply-adds: not worth dividing further */
 
 /* One convolution, and the images in progress. */
@@ -203,6 +205,18 @@ static void prefetch_next(const forward *f, const tile *t, int64_t panel, int64_
     p->fetch_bytes = ends ? 0 : part * p->b_row * bytes;
 }
 
+/* Sets the pixels to prefetch during p: those of the blocks that follow. Blocks read a few lines of
+ * several pixels in turn, which processors do not predict. */
+static void prefetch_pixels(const forward *f, const tile *t, int64_t row, df_conv_panel *p)
+{
+    const int64_t bytes = f->k * df_conv_bytes(f->c), last = row + p->n_rows - 1;
+    if (f->pixels * bytes < FETCH_BYTES || f->k > f->depth ||
+        t->windows[last] - t->windows[row] != (p->n_rows - 1) * f->k)
+        return;
+    p->fetch = (const char *)p->a + t->windows[row] * df_conv_bytes(f->c) + FETCH_AHEAD * bytes;
+    p->fetch_bytes = p->n_rows * bytes;
+}
+
 /* Adds a pass, weights k ... of n segments, to piece i, whose rows start at `row` of the tile. */
 static void add_pass(const forward *f, tile *t, int64_t i, int64_t row, int64_t k,
                      const df_conv_segment *segments, int64_t n)
@@ -230,7 +244,9 @@ static void add_pass(const forward *f, tile *t, int64_t i, int64_t row, int64_t 
         p.column = t->group * f->columns.n + col;
         p.at = f->pixel0 * c->c_out + p.column;
         p.c = f->y + p.at * bytes;
+        p.fetch_bytes = 0;
         if (t->fetches) prefetch_next(f, t, panel, k, &p);
+        else if (panel == t->panel) prefetch_pixels(f, t, row, &p);
         DF_SYM(df_conv_panel_run)(c->dtype, &p);
     }
 }
