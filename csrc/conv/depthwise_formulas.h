@@ -139,7 +139,14 @@ DF_INLINE void FN(finish_block)(const int n, const int m, const window *g, int64
 static void FN(finish_run)(const window *g)
 {
     const int m = SUMS / 4;
+    const df_finish_kind kind = g->finish->steps[0].kind;
     int64_t i = 0;
+    if (g->finish->n == 1 && df_finish_maps(kind)) {
+        const bool dense = g->channels == g->y_next;
+        for (; i < g->count; i += dense ? g->count : 1)
+            FN(map_run)(kind, (T *)g->y + i * g->y_next, g->channels * (dense ? g->count : 1));
+        return;
+    }
     for (; i + 4 <= g->count; i += 4) {
         int64_t at = 0;
         for (; at + m * LANES <= g->channels; at += m * LANES)

@@ -11,13 +11,22 @@
 
 #define MOST_SUMS 32
 
-/* Applies a function to n vectors, in a call, since it needs more registers than are free. */
-DF_NOINLINE void FN(map_sums)(df_finish_kind kind, V *x, int n)
+/* Replaces n elements by a function of them. */
+DF_NOINLINE void FN(map_run)(df_finish_kind kind, T *x, int64_t n)
 {
-    if (kind == DF_FINISH_SIGMOID)
-        for (int i = 0; i < n; i++) x[i] = FN(sigmoid)(x[i]);
-    else
-        for (int i = 0; i < n; i++) x[i] = FN(silu)(x[i]);
+#define EACH(function)                                                                             \
+    for (int64_t i = 0; i < n; i += LANES) {                                                       \
+        const int64_t lanes = df_min(LANES, n - i);                                                \
+        const V v = FN(load_upto)(x + i, lanes);                                                   \
+        FN(store_upto)(x + i, function, lanes);                                                    \
+    }                                                                                              \
+    break
+    switch (kind) {
+    case DF_FINISH_SIGMOID: EACH(FN(sigmoid)(v));
+    case DF_FINISH_SWISH: EACH(v * FN(sigmoid)(v));
+    default: EACH(FN(silu)(v));
+    }
+#undef EACH
 }
 
 /* Applies the steps to rows x vectors sums, `stride` apart per row. The first sum of row i is
@@ -32,12 +41,12 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
     for (const df_finish_step *s = f->steps; s < f->steps + f->n; s++) {
         const T *data = s->data;
         V by[4];
-        if (s->kind == DF_FINISH_SIGMOID || s->kind == DF_FINISH_SILU) {
+        if (df_finish_maps(s->kind)) {
             V mapped[MOST_SUMS];
             UNROLL for (int i = 0; i < rows; i++)
                 UNROLL for (int v = 0; v < vectors; v++)
                     mapped[i * vectors + v] = sum[i * stride + v];
-            FN(map_sums)(s->kind, mapped, rows * vectors);
+            FN(map_run)(s->kind, (T *)mapped, rows * vectors * LANES);
             UNROLL for (int i = 0; i < rows; i++)
                 UNROLL for (int v = 0; v < vectors; v++)
                     sum[i * stride + v] = mapped[i * vectors + v];
@@ -77,7 +86,7 @@ DF_INLINE void FN(finish)(const df_finish *f, const int rows, const int vectors,
         case DF_FINISH_RELU6:
             EACH_SUM(FN(select)(FN(max0)(x) > 6, FN(splat)(6), FN(max0)(x)));
         case DF_FINISH_KEEP: EACH_SUM(kept[i * stride + v] = x);
-        case DF_FINISH_SIGMOID: case DF_FINISH_SILU: break; /* above */
+        case DF_FINISH_SIGMOID: case DF_FINISH_SILU: case DF_FINISH_SWISH: break; /* above */
         }
     }
 }

@@ -3,6 +3,7 @@
 #ifndef DF_GEMM_EPILOGUE_H
 #define DF_GEMM_EPILOGUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Called with finished pieces of C while they are in cache: `rows` x `cols` elements at `c`, the
@@ -18,7 +19,8 @@ typedef enum {
     DF_FINISH_ADD, DF_FINISH_MULTIPLY,
     DF_FINISH_MAXIMUM, DF_FINISH_MINIMUM, DF_FINISH_DIVIDE, /* the sum is the first operand */
     DF_FINISH_RELU, DF_FINISH_RELU6, DF_FINISH_SIGMOID, DF_FINISH_SILU,
-    DF_FINISH_KEEP, /* copies the sums, for a later step with operand KEPT */
+    DF_FINISH_SWISH, /* x sigmoid(x), each rounded */
+    DF_FINISH_KEEP,  /* copies the sums, for a later step with operand KEPT */
 } df_finish_kind;
 
 /* The number of elements of an operand. Columns are output channels. Only ADD and MULTIPLY take
@@ -40,6 +42,12 @@ typedef struct {
     int n;
     df_finish_step steps[DF_FINISH_MAX];
 } df_finish;
+
+/* True for functions that kernels compute from memory, since they need many registers. */
+static inline bool df_finish_maps(df_finish_kind kind)
+{
+    return kind == DF_FINISH_SIGMOID || kind == DF_FINISH_SILU || kind == DF_FINISH_SWISH;
+}
 
 /* `piece` (may be NULL) is called with `context`. Kernels that can apply `finish` (may be NULL),
  * which has the same effect, do not call it. */

@@ -76,6 +76,18 @@ static bool keep(reading *r, int64_t at, int64_t last)
     return true;
 }
 
+/* Replaces the last three steps by one if they are a product of a value and its sigmoid. */
+static void join_swish(df_finish *f)
+{
+    if (f->n < 3) return;
+    df_finish_step *s = &f->steps[f->n - 3];
+    if (s[0].kind != DF_FINISH_KEEP || s[1].kind != DF_FINISH_SIGMOID ||
+        s[2].kind != DF_FINISH_MULTIPLY)
+        return;
+    s[0] = (df_finish_step){.kind = DF_FINISH_SWISH, .input = -1};
+    f->n -= 2;
+}
+
 /* Adds the step of an op on the value `last` and other values. */
 static bool read_step(reading *r, const df_cluster_step *s, int64_t last)
 {
@@ -87,8 +99,10 @@ static bool read_step(reading *r, const df_cluster_step *s, int64_t last)
         if (other < 0 || other != r->kept) return false;
         df_finish_step *step = append(r, kind);
         r->kept = -1;
-        if (step) step->operand = DF_FINISH_KEPT;
-        return step;
+        if (!step) return false;
+        step->operand = DF_FINISH_KEPT;
+        join_swish(r->finish);
+        return true;
     }
     if (in[0] != last) return false;
     for (int i = 1; i < s->n_in; i++)
