@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from dualflow._core import Symbol, TensorBase, TensorSpec, as_tensor, unwrapped
+from dualflow._core import Operand, Symbol, TensorBase, TensorSpec, as_tensor, unwrapped
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.tracebacks import hide_frames
 
@@ -68,7 +68,7 @@ def spec_of(structure: Any) -> Any:
     def leaf(x: Any) -> Any:
         if isinstance(x, Composite):
             return x._spec()
-        if not isinstance(x, TensorBase):
+        if not issubclass(type(x), (TensorBase, Operand)):
             return x
         return TensorSpec(x.known_shape if isinstance(x, Symbol) else x.shape, x.dtype)
 

@@ -1,6 +1,9 @@
 """Names of tf.experimental: classes with typed fields, and functions under NumPy's names."""
 
 from dualflow.experimental import numpy as numpy
-from dualflow.ops.extension_type import ExtensionType as ExtensionType
+from dualflow.ops.extension_type import (
+    BatchableExtensionType as BatchableExtensionType,
+    ExtensionType as ExtensionType,
+)
 
-__all__ = ["ExtensionType", "numpy"]
+__all__ = ["BatchableExtensionType", "ExtensionType", "numpy"]

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from dualflow import nest
-from dualflow._core import Tensor, TensorBase, as_tensor
+from dualflow._core import Operand, Shape, Tensor, TensorBase
 from dualflow._util.arguments import shown
 from dualflow._util.late_binding import late_method
 from dualflow.errors import DTypeError
 from dualflow.nest import Composite
+from dualflow.ops.array.creation import convert_to_tensor
 from dualflow.ops.elementwise.compare import equal
 from dualflow.ops.reduction.reduce import reduce_all
+from dualflow.ops.tensor_shape import TensorShape
 
-__all__ = ["ExtensionType"]
+__all__ = ["BatchableExtensionType", "ExtensionType"]
 
 STATIC = (int, float, str, bytes, bool, type(None))
 FROZEN = "_is_frozen"
@@ -41,17 +43,18 @@ class ExtensionType(Composite, metaclass=_Meta):
     A subclass annotates its fields. The constructor takes them as arguments, in this order, with
     defaults from the class. A subclass may define another constructor that sets all fields. Values
     are converted to the annotated types: `df.Tensor` from anything that `df.convert_to_tensor`
-    takes, tuples from lists. Instances cannot be changed afterwards. `__validate__`, if defined,
-    runs at the end of the constructor.
+    takes, text included, tuples from lists. Instances cannot be changed afterwards.
+    `__validate__`, if defined, runs at the end of the constructor.
 
     Notes
     -----
-    Types of fields: `Tensor`, Python numbers, strings, bool and None, other ExtensionTypes and
-    composite tensors, `tuple[T, ...]`, `tuple[T, U]`, `Mapping[str, T]`, `Optional` and `Union`.
-    `Spec` is a class with the same fields, whose tensors are `TensorSpec`; an instance describes a
-    value, also in the `input_signature` of a traced function, whose calls must have equal static
-    fields. There is no dispatch: functions of this library do not accept a subclass instead of a
-    tensor.
+    Types of fields: `Tensor`, `TensorShape`, Python numbers, strings, bool and None, other
+    ExtensionTypes and composite tensors, `tuple[T, ...]`, `tuple[T, U]`, `Mapping[str, T]`,
+    `Optional` and `Union`. `Spec` is a class with the same fields, whose tensors are `TensorSpec`;
+    an instance describes a value, also in the `input_signature` of a traced function, whose calls
+    must have equal static fields. A class `Spec` in the body of a subclass adds methods, or a
+    constructor that sets all fields. There is no dispatch: functions of this library do not accept
+    a subclass instead of a tensor.
 
     Raises
     ------
@@ -95,9 +98,7 @@ class ExtensionType(Composite, metaclass=_Meta):
         if "__init__" not in cls.__dict__ and not is_spec:
             setattr(cls, "__init__", _constructor(cls))     # noqa: B010  checkers object to =
         cls._value_type = cls
-        cls.Spec = None
-        if not is_spec:
-            cls.Spec = _spec_class(cls)
+        cls.Spec = None if is_spec else _spec_class(cls)
 
     @classmethod
     def _made(cls, *parts: Any) -> Any:
@@ -151,7 +152,7 @@ class ExtensionType(Composite, metaclass=_Meta):
         found: Any = True
         for name in self._fields:
             a, b = getattr(self, name), getattr(other, name)
-            if not isinstance(a, TensorBase):
+            if not issubclass(type(a), TensorBase | Operand):
                 same: Any = a == b
             elif a.ndim != b.ndim or tuple(a.shape) != tuple(b.shape):
                 return False
@@ -201,10 +202,15 @@ def _constructor(cls: Any) -> Callable[..., None]:
 
 def _spec_class(cls: Any) -> Any:
     """Return the class that describes the values of a class."""
-    made = types.new_class("Spec", (ExtensionType,), {"is_spec": True})
+    own = vars(cls).get("Spec")
+    body = {} if own is None else {name: value for name, value in vars(own).items()
+                                   if name not in ("__dict__", "__weakref__")}
+    made = types.new_class("Spec", (_Spec,), {"is_spec": True}, lambda names: names.update(body))
     made.__qualname__, made.__module__ = f"{cls.__qualname__}.Spec", cls.__module__
     found: Any = made
     found._fields, found._value_type = cls._fields, cls
+    if "__init__" in body:
+        return found
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         given = dict(zip(cls._fields, args, strict=False), **kwargs)
@@ -214,8 +220,6 @@ def _spec_class(cls: Any) -> Any:
         vars(self).update({name: given[name] for name in cls._fields}, **{FROZEN: True})
 
     found.__init__ = __init__
-    found.from_value = classmethod(lambda spec, value: spec(*[
-        nest.spec_of(getattr(value, name)) for name in cls._fields]))
     return found
 
 
@@ -226,9 +230,11 @@ def converted(value: Any, kind: Any, what: str) -> Any:
         return value
     if isinstance(kind, type) and issubclass(kind, TensorBase):
         try:
-            return value if isinstance(value, TensorBase) else as_tensor(value)
+            return value if isinstance(value, TensorBase) else convert_to_tensor(value)
         except (TypeError, ValueError) as error:
             raise TypeError(f"{what}: {error}") from error
+    if kind is TensorShape and (value is None or isinstance(value, Shape | list | tuple)):
+        return value if type(value) is TensorShape else TensorShape(value)
     if origin in (typing.Union, types.UnionType):
         return _of_union(value, typing.get_args(kind), what)
     if origin is tuple:
@@ -273,3 +279,37 @@ def _tuple(value: Any, kinds: Sequence[Any], what: str) -> tuple[Any, ...]:
         raise TypeError(f"{what} has {len(value)} elements, expected {len(kinds)}")
     parts: Iterator[Any] = iter(kinds)
     return tuple([converted(x, next(parts), f"{what}[{k}]") for k, x in enumerate(value)])
+
+
+class _Spec(ExtensionType, is_spec=True):
+    """Base class of the specs of ExtensionTypes, whose fields are not converted."""
+
+    def _finish(self) -> None:
+        for name in self._fields:
+            if name not in vars(self):
+                raise AttributeError(f"{type(self).__qualname__}: the constructor has not set "
+                                     f"{name!r}")
+        vars(self)[FROZEN] = True
+
+    @classmethod
+    def from_value(cls, value: Any) -> Any:
+        """Return the spec of a value."""
+        return cls._made(*[nest.spec_of(getattr(value, name)) for name in cls._fields])
+
+
+class BatchableExtensionType(ExtensionType):
+    """Base class of classes with typed fields that `df.data` batches and `df.map_fn` slices.
+
+    An `ExtensionType` is batched as well, field by field. Fields of type `TensorShape`, the sizes
+    of the batch, follow.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> class Span(df.experimental.BatchableExtensionType):
+    ...     shape: df.TensorShape
+    ...     start: df.Tensor
+    >>> batch = Span([2], [3, 4])
+    >>> [(span.shape, span.start.item()) for span in df.data.Dataset.from_tensor_slices(batch)]
+    [(TensorShape([]), 3), (TensorShape([]), 4)]
+    """

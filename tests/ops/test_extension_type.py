@@ -159,3 +159,88 @@ def test_structures_and_gradients():
     np.testing.assert_array_equal(tape.gradient(y, v), [2., 0., 2.])
     g = df.grad(lambda d: d.a * d.b ** 2.)(Doubled(df.constant(1.)))
     assert type(g) is Doubled and (g.a.item(), g.b.item()) == (4., 4.)
+
+
+class Titled(df.experimental.ExtensionType):
+    title: df.Tensor
+    scores: typing.Mapping[str, df.Tensor]
+
+
+def test_text_is_a_tensor():
+    """Calls with other text are not traced again; the spec has the dtype and shape of text."""
+    a = Titled("a", {"x": 1.})
+    spec = df.type_spec_from_value(a)
+    assert spec.title == df.TensorSpec([], df.string) and spec.scores["x"] == df.TensorSpec([])
+    f = df.function(lambda t: (Titled("new", t.scores), t.title))
+    for text in ("a", "b"):
+        made, title = f(Titled(text, {"x": 2.}))
+        assert made.title.numpy() == b"new" and made.scores["x"].item() == 2.
+        assert title.numpy() == text.encode()
+    assert f.experimental_get_tracing_count() == 1
+    assert a == Titled("a", {"x": 1.}) and a != Titled("b", {"x": 1.})
+    assert Titled(["a", "b"], {}) != Titled(["a", "c"], {})
+
+
+class Grid(df.experimental.BatchableExtensionType):
+    shape: df.TensorShape
+    cells: df.Tensor
+    limit: df.Tensor
+
+    def __init__(self, cells, limit):
+        self.cells, self.limit = df.convert_to_tensor(cells), df.convert_to_tensor(limit)
+        self.shape = self.cells.shape[:-2].merge_with(self.limit.shape)
+
+
+def test_shapes_follow_batches():
+    one = Grid(df.ones([2, 3]), 4.)
+    assert type(one.shape) is df.TensorShape and one.shape == []
+    batch = Grid(df.ones([5, 2, 3]), df.range(5.))
+    ds = df.data.Dataset.from_tensor_slices(batch)
+    assert ds.element_spec.shape == [] and ds.batch(2).element_spec.shape.rank == 1
+    assert [x.shape.as_list() for x in ds] == [[]] * 5
+    assert [x.shape.as_list() for x in ds.batch(2)] == [[2], [2], [1]]
+    assert [x.limit.item() for x in ds.batch(3).unbatch()] == [0., 1., 2., 3., 4.]
+    assert ds.batch(2).unbatch().element_spec.shape == []
+    for f in (df.map_fn, df.function(df.map_fn)):
+        made = f(lambda g: Grid(g.cells * g.limit, g.limit), batch)
+        assert made.shape == [5] and made.cells.numpy()[:, 1, 2].tolist() == [0., 1., 2., 3., 4.]
+    made = df.function(lambda g: Grid(g.cells + 1., g.limit))(batch)
+    assert made.shape == [5] and made.cells.shape == (5, 2, 3)
+
+
+class WithSpec(df.experimental.ExtensionType):
+    values: df.Tensor
+    mask: df.Tensor
+    shape = property(lambda self: self.values.shape)
+
+    class Spec:
+        def __init__(self, shape, dtype=df.float32):
+            self.values, self.mask = df.TensorSpec(shape, dtype), df.TensorSpec(shape, df.bool)
+
+        shape = property(lambda self: self.values.shape)
+
+
+def test_spec_of_its_own():
+    spec = WithSpec.Spec([2], df.int32)
+    assert spec.shape == (2,) and spec == df.type_spec_from_value(WithSpec([1, 2], [True, False]))
+    double = df.function(lambda x: WithSpec(x.values * 2., x.mask),
+                         input_signature=[WithSpec.Spec(None)])
+    assert double(WithSpec([1.], [True])).values.tolist() == [2.]
+    assert double(WithSpec([[1.]], [[True]])).values.tolist() == [[2.]]
+
+    def rows():
+        for k in range(4):
+            yield WithSpec([k, k], [True, False])
+
+    ds = df.data.Dataset.from_generator(rows, output_signature=spec).batch(3)
+    assert [x.values.tolist() for x in ds] == [[[0, 0], [1, 1], [2, 2]], [[3, 3]]]
+
+    class Unset(df.experimental.ExtensionType):
+        a: df.Tensor
+
+        class Spec:
+            def __init__(self):
+                pass
+
+    with pytest.raises(AttributeError, match="has not set 'a'"):
+        Unset.Spec()

@@ -13,8 +13,10 @@ from dualflow.ops import ragged
 from dualflow.ops.array.creation import zeros
 from dualflow.ops.array.join import concat, stack, unstack
 from dualflow.ops.array.shape import expand_dims, same_size
+from dualflow.ops.composite_rows import map_shapes
 from dualflow.ops.control_flow import state
 from dualflow.ops.control_flow.fresh_identity import fresh_identities
+from dualflow.ops.tensor_shape import TensorShape
 from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
@@ -307,12 +309,13 @@ def map_fn(fn: Callable[[Any], Any], elems: Any, dtype: Any = None,
         return ragged.dispatch.map_fn(elems, fn, wanted)
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
-        y = state.tensors(fn(x), "map_fn")
+        y = state.tensors(fn(map_shapes(x, lambda shape: shape[1:])), "map_fn")
         if wanted is not None:
             _check_dtypes(y, wanted)
         return carry, y
 
     _, made = _scan("map_fn", step, None, elems, None, False, name, "carry")
+    made = map_shapes(made, lambda shape: TensorShape([state.leaves(made)[0].shape[0], *shape]))
     return made if back_prop else state.stopped(made)
 
 

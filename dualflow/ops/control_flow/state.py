@@ -230,7 +230,7 @@ def n_rows(caller: str, structure: Any, what: str) -> Any:
     """Return the common number of rows of the tensors of a structure."""
     found: list[tuple[str, Any]] = []
     for path, x in flatten_with_path(structure):
-        if x is None:
+        if not isinstance(x, TensorBase):       # None or a static field
             continue
         if not x.ndim:
             raise ShapeError(f"{caller}: {what}{path} is {described(x)}, expected at least one "
