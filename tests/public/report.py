@@ -2,6 +2,8 @@
 
 `python -m tests.public.report FOLDER ...` runs each program and notebook below the folders that
 names TensorFlow or Keras, each in a process of its own in an empty directory. Nothing is fetched.
+With DUALFLOW_PUBLIC_CELLS=FILE the report counts which of the cells that TensorFlow runs also run
+here. FILE is a JSON object: for the end of the path of a notebook, the numbers of these cells.
 `tests/public/test_public.py` does the same for the folders of the variable DUALFLOW_PUBLIC.
 """
 
@@ -54,9 +56,24 @@ def run(path):
     return lines, missing
 
 
+def reference():
+    """Return the cells that TensorFlow runs, by the ends of the paths of notebooks."""
+    path = os.environ.get("DUALFLOW_PUBLIC_CELLS")
+    return json.loads(Path(path).read_text("utf-8")) if path else {}
+
+
+def share(cells, lines, write):
+    """Write the number of `cells` and how many of them run; return both."""
+    runs = sum([line["state"] == "runs" and line["cell"] in cells for line in lines])
+    write(f"    of {len(cells)} cells that TensorFlow runs, {runs} run "
+          f"({100 * runs / max(len(cells), 1):.1f} %)")
+    return len(cells), runs
+
+
 def report(folders, write=print):
     """Run the files below `folders`, write a report, and return the counts of states."""
     total, causes, missing = Counter(), Counter(), Counter()
+    cells, wanted, running = reference(), 0, 0
     for folder in folders:
         for path in files(Path(folder)):
             lines, names = run(path)
@@ -64,12 +81,18 @@ def report(folders, write=print):
             total += counts
             missing += names
             write(f"{path}: " + ", ".join([f"{counts[s]} {s}" for s in STATES if counts[s]]))
+            for name in [name for name in cells if str(path).endswith(name)]:
+                n, k = share(set(cells[name]), lines, write)
+                wanted, running = wanted + n, running + k
             for line in lines:
                 if line["state"] not in ("runs", "follows"):
                     write(f"    cell {line['cell']} {line['state']}: {line['error'][:300]}")
                 if line["state"] == "fails":
                     causes[re.sub(r"0x\w+|\d+", "N", line["error"])[:150]] += 1
     write("\nCells: " + ", ".join([f"{total[s]} {s}" for s in STATES]))
+    if cells:
+        write(f"Of {wanted} cells that TensorFlow runs, {running} run "
+              f"({100 * running / max(wanted, 1):.1f} %)")
     write("\nCauses, with the number of cells:")
     for text, n in causes.most_common():
         write(f"{n:5} {text}")

@@ -31,13 +31,17 @@ def test_report(tmp_path, monkeypatch):
     (tmp_path / "notebook.ipynb").write_text(json.dumps({"cells": [
         {"cell_type": "markdown", "source": "text"},
         *[{"cell_type": "code", "source": cell.splitlines(True)} for cell in CELLS]]}))
+    (tmp_path / "reference.json").write_text('{"/notebook.ipynb": [0, 1, 3, 11]}')
+    monkeypatch.setenv("DUALFLOW_PUBLIC_CELLS", str(tmp_path / "reference.json"))
     lines = []
     total = report([tmp_path], lines.append)
     assert total == {**{s: STATES.count(s) for s in STATES}, "runs": STATES.count("runs") + 2,
                      "crash": 1}
     text = "\n".join(lines)
     for part in ("cell 5 fails: ValueError: a\n", "    1 ValueError: a\n",
-                 "    1 tensorflow.absent_name", "crash.py: 1 crash", "program.py: 1 runs"):
+                 "    1 tensorflow.absent_name", "crash.py: 1 crash", "program.py: 1 runs",
+                 "    of 4 cells that TensorFlow runs, 3 run (75.0 %)",
+                 "\nOf 4 cells that TensorFlow runs, 3 run (75.0 %)"):
         assert part in text, text
     assert "other.py" not in text
 
