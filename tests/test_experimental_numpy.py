@@ -47,6 +47,14 @@ def test_python_floats_may_be_float32(prefer_float32):
     assert tnp.asarray(1).dtype == df.int64
 
 
+@pytest.mark.parametrize("a, b, expected", [
+    ("int32", "float32", "float32"), ("int8", "uint32", "int64"), ("int64", "float16", "float16"),
+    ("float16", "bfloat16", "float32"), ("uint8", "int8", "int16"), ("bool", "int8", "int8")])
+def test_promotion_is_tensorflows_mode_all(a, b, expected):
+    tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="all")
+    assert (df.ones([2], a) + df.ones([2], b)).dtype == expected
+
+
 def test_other_promotion_modes_are_refused():
     with pytest.raises(df.errors.InvalidArgumentError, match="dtype_conversion_mode"):
         tnp.experimental_enable_numpy_behavior(dtype_conversion_mode="safe")

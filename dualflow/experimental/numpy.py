@@ -60,8 +60,8 @@ def experimental_enable_numpy_behavior(prefer_float32: bool = False,
     ----------
     prefer_float32 : bool
         Whether Python floats are float32 in the functions of this module, not float64.
-    dtype_conversion_mode : {"legacy", "off"}
-        Has no effect.
+    dtype_conversion_mode : {"all", "legacy", "off"}
+        Has no effect: tensors are always promoted as in TensorFlow's mode "all".
 
     Raises
     ------
@@ -78,9 +78,9 @@ def experimental_enable_numpy_behavior(prefer_float32: bool = False,
     >>> tnp.asarray(1.).dtype
     dualflow.float64
     """
-    if dtype_conversion_mode not in ("legacy", "off"):
-        raise InvalidArgumentError(f"experimental_enable_numpy_behavior: dtype_conversion_mode is "
-                                   f"{dtype_conversion_mode!r}, expected 'legacy' or 'off'")
+    if dtype_conversion_mode not in ("all", "legacy", "off"):
+        raise InvalidArgumentError("experimental_enable_numpy_behavior: dtype_conversion_mode is "
+                                   f"{dtype_conversion_mode!r}, expected 'all', 'legacy' or 'off'")
     _state.prefer_float32 = bool(prefer_float32)
 
 
