@@ -220,7 +220,7 @@ class Dataset(MoreTransformations[T], MoreSources):
         seed : int, optional
         """
         names = matching(file_pattern)
-        found = dataset_of(Slices(names, "list_files"))
+        found = dataset_of(Slices(as_element(names, "list_files"), "list_files"))
         return found if shuffle is False else found.shuffle(len(names), seed)
 
     @staticmethod

@@ -51,6 +51,10 @@ class TextElement(Operand):
         """The number of dimensions."""
         return self._text.ndim
 
+    def _item(self, key: Any, plain: Any) -> Any:
+        """Return ``self[key]``: with None, dimensions are added as with a StringTensor."""
+        return self._text[key] if key is None or isinstance(key, tuple) else plain(key)
+
     def numpy(self) -> Any:
         """Return the bytes of a scalar, or an object array of bytes."""
         return self._text.numpy()
@@ -64,11 +68,17 @@ class Text(str, TextElement):
     def __getnewargs__(self) -> tuple[str]:
         return (str(self),)
 
+    def __getitem__(self, key: Any) -> Any:
+        return self._item(key, super().__getitem__)
+
 
 class ByteString(bytes, TextElement):
     """A bytes object that is an element."""
 
     __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._item(key, super().__getitem__)
 
 
 class TextList(list[Any], TextElement):

@@ -35,6 +35,8 @@ def test_list_files(folder):
     pattern = str(folder / "*.txt")
     assert list(D.list_files(pattern, shuffle=False)) == names(folder)
     assert sorted(D.list_files(pattern)) == names(folder)
+    for shuffle in (False, True):
+        assert sorted([x.numpy().decode() for x in D.list_files(pattern, shuffle)]) == names(folder)
     seeded = [list(D.list_files(pattern, seed=1)) for _ in range(2)]
     assert seeded[0] == seeded[1]
     some = D.list_files([names(folder)[0], str(folder / "*2.txt")], shuffle=False)

@@ -37,6 +37,14 @@ def test_elements_that_are_text_have_the_attributes_of_tensors():
     assert parts == [[[b"a"], [b"\xc3", b"\xa9"]], [[b"c"] * 3]]
 
 
+def test_dimensions_are_added_to_text():
+    for words in (["abc", "é"], [b"abc", b"\xff"]):
+        x = next(iter(D.from_tensor_slices(words)))
+        assert x[df.newaxis].numpy().tolist() == [b"abc"] and x[None, ..., None].shape == (1, 1)
+        assert x[0] == words[0][0] and x[1:] == words[0][1:] and x[-1] == words[0][-1]
+        assert [*x] == [*words[0]] and x[df.newaxis][0].numpy() == b"abc"
+
+
 def test_traces_do_not_depend_on_text():
     @df.function
     def upper(x):
