@@ -65,6 +65,10 @@ class TracedValueError(DualflowError, TypeError):
     """Python requested the value of a traced tensor, which exists only when the program runs."""
 
 
+class TracedMethodError(TracedValueError, AttributeError):
+    """``x.numpy()`` of a traced tensor."""
+
+
 class GradientWarning(UserWarning):
     """A gradient is None; the message contains the reason."""
 

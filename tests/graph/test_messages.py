@@ -146,3 +146,24 @@ def test_item_assignment_raises():
             act()
     with pytest.raises(TypeError, match=r"v\[\.\.\.\]\.assign\(value\)"):
         set_item(df.Variable(X))
+
+
+def test_numpy_of_a_traced_tensor_is_an_attribute_error():
+    """As in TensorFlow, where the attribute does not exist; other uses remain TypeErrors."""
+    kept = []
+
+    @df.function
+    def leaks(x):
+        kept.append(x + 1)
+        with pytest.raises(AttributeError, match=r"\.numpy\(\) needs the value"):
+            x.numpy()
+        with pytest.raises(TypeError) as info:
+            x.item()
+        assert not isinstance(info.value, AttributeError)
+        return x
+
+    leaks(df.constant(1))
+    with pytest.raises(AttributeError, match="has no value outside") as info:
+        kept[0].numpy()
+    assert isinstance(info.value, df.errors.TracedValueError)
+    assert hasattr(kept[0], "numpy")

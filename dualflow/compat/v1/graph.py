@@ -361,7 +361,7 @@ class Graph(SizedTrace):
         message = {messages.TRUTH: TRUTH, "iteration": ITERATION}.get(operation)
         if message is not None:
             raise TracedValueError(f"{message} ({x.name}, {messages.origin(x)})")
-        raise TracedValueError(messages.leaked(x, self.name, operation, self.outside_text))
+        raise messages.error(operation)(messages.leaked(x, self.name, operation, self.outside_text))
 
     def raise_leaked(self, x: Symbol, caller: str) -> None:
         current = current_graph()

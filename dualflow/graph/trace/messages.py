@@ -6,6 +6,7 @@ Called by traces. The texts of `operation` (`TRUTH`, `ITERATION`, ...) also sele
 from __future__ import annotations
 
 from dualflow._core import Symbol
+from dualflow.errors import TracedMethodError, TracedValueError
 from dualflow.graph.ir import PARAMETER, VARIABLE, Node
 
 
@@ -41,6 +42,11 @@ def too_many(x: Symbol, n: int, most: int, instead: str, why: str) -> str:
     return (f"iteration over {x.name} ({x.dtype} {x.known_shape}, {origin(x)}) outside a `for` "
             f"statement that is converted records its {n} rows one by one, at most {most} are "
             f"possible; use {instead}{'. Control flow was not converted: ' if why else ''}{why}")
+
+
+def error(operation: str) -> type[TracedValueError]:
+    """Return the class of the error for an operation that needs the value of a traced tensor."""
+    return TracedMethodError if operation == ".numpy()" else TracedValueError
 
 
 def leaked(x: Symbol, graph: str, caller: str, instead: str) -> str:

@@ -27,7 +27,7 @@ from dualflow._core import (
 from dualflow._util.frames import user_frame
 from dualflow._util.late_binding import late_method
 from dualflow.dtypes import DType
-from dualflow.errors import InvalidArgumentError, TracedValueError
+from dualflow.errors import InvalidArgumentError
 from dualflow.graph.ir import (
     CALL,
     CONSTANT,
@@ -384,7 +384,7 @@ class Trace(Graph):
         known = self.truth_of(x) if operation == messages.TRUTH else None
         if known is not None:
             return as_tensor(known)
-        raise TracedValueError(messages.no_value(x, self.name, operation, instead, why))
+        raise messages.error(operation)(messages.no_value(x, self.name, operation, instead, why))
 
     def goes_on_in(self, other: Any) -> bool:
         """Return True if `other` is this trace or continues it."""
@@ -397,4 +397,4 @@ class Trace(Graph):
     def raise_leaked(self, x: Symbol, caller: str) -> None:
         """Raise TracedValueError unless this trace, or one that continues it, is recording."""
         if not self.goes_on_in(current_graph()):
-            raise TracedValueError(messages.leaked(x, self.name, caller, self.outside_text))
+            raise messages.error(caller)(messages.leaked(x, self.name, caller, self.outside_text))
