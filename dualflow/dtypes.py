@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from dualflow._util.arguments import shown
+from dualflow._util.late_binding import late
 from dualflow.errors import DTypeError
 
 TYPE_CHECKING = False
@@ -245,6 +246,12 @@ def as_dtype(type_value: Any) -> DType:
     raise DTypeError(f"{shown(value)} is not a dtype of dualflow; there are {', '.join(_BY_NAME)}")
 
 
+def __getattr__(name: str) -> Any:
+    if name == "string":
+        return late("string_tensor").string
+    raise AttributeError(f"module 'dualflow.dtypes' has no attribute {name!r}", name=name)
+
+
 def __dir__() -> list[str]:
     numbers = {*_BY_NAME} - {"bool"}
-    return sorted(["ALL", "DType", "as_dtype", "bool_", "double", "half", *numbers])
+    return sorted(["ALL", "DType", "as_dtype", "bool_", "double", "half", "string", *numbers])

@@ -54,6 +54,12 @@ def test_arguments_and_results_of_functions():
     assert texts == [b"text!", b"text!", b"b!"] and f.experimental_get_tracing_count() == 1
 
 
+def test_dtype_of_text_is_in_dtypes():
+    assert df.dtypes.string is df.string and "string" in dir(df.dtypes)
+    with pytest.raises(AttributeError, match=r"'dualflow.dtypes' has no attribute 'text'"):
+        df.dtypes.text  # noqa: B018
+
+
 def test_string_functions():
     s = df.strings
     assert s.join([TABLE, "-", ["x", "y"]]).tolist() == [[b"a-x", b"b-y"], [b"c-x", b"d-y"]]
