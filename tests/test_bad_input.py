@@ -112,7 +112,7 @@ def test_numeric_ops_reject_text(text, kind):
     (lambda: df.initializers.he_normal({"a": 1}), TypeError, "shape is {'a': 1}, expected int"),
     (lambda: df.TensorSpec(["a"]), TypeError, r"TensorSpec: shape is \['a'\], expected .*None"),
     (lambda: df.TensorSpec([-5]), ValueError, r"TensorSpec: shape is \[-5\], expected .*0 or more"),
-    (lambda: df.TensorSpec(5), TypeError, "TensorSpec: shape is 5, expected a sequence"),
+    (lambda: df.TensorSpec(5.), TypeError, "TensorSpec: shape is 5.0, expected a sequence"),
     (lambda: df.TensorSpec([1] * 300), ValueError, "TensorSpec: shape has 300 dim.* 254"),
     (lambda: df.TensorSpec([2], nested(100_000)), TypeError, "a list is not a dtype"),
     (lambda: df.nn.bias_add([[1.0]], [1.0], data_format=5), ValueError,

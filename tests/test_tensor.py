@@ -297,6 +297,12 @@ def test_repr():
         "TensorSpec(shape=(None, 3), dtype=int32)")
 
 
+def test_spec_of_one_dimension():
+    assert df.TensorSpec(2) == df.TensorSpec([2]) and df.TensorSpec(0, df.bool).shape == (0,)
+    with pytest.raises(ValueError, match=r"shape is \(-1,\), expected"):
+        df.TensorSpec(-1)
+
+
 def test_specs_compare_shape_and_dtype():
     spec = df.TensorSpec([None, 3], "int32")
     assert spec == df.TensorSpec([None, 3], "int32", name="x") and hash(spec) == hash(

@@ -78,6 +78,8 @@ cdef tuple spec_shape(shape):
     cdef object wanted = "expected a sequence of sizes, each an int of 0 or more, or None"
     if shape is None or not getattr(shape, "known_rank", True):
         return None
+    if type(shape) is int:
+        shape = (shape,)
     try:
         for d in shape:
             dims.append(None if d is None else PyNumber_Index(d))
@@ -101,7 +103,7 @@ cdef class TensorSpec:
 
     Parameters
     ----------
-    shape : sequence of int or None, or None
+    shape : sequence of int or None, int, or None
         None is an unknown dimension, or, in place of the sequence, an unknown rank. Unknown ranks
         are possible in the ``input_signature`` of a traced function, which is then traced for each
         rank, and in the ``output_signature`` of `Dataset.from_generator`.
