@@ -54,6 +54,24 @@ def test_arguments_and_results_of_functions():
     assert texts == [b"text!", b"text!", b"b!"] and f.experimental_get_tracing_count() == 1
 
 
+def test_zeros_are_empty_texts_and_tile_repeats_text():
+    empty = df.zeros([0, 1], df.string)
+    assert empty.shape == (0, 1) and empty.dtype == df.string
+    assert df.zeros([2], "string").tolist() == df.zeros_like(df.constant(["a", "b"])).tolist()
+    assert df.zeros([2], df.string).tolist() == [b"", b""]
+    assert df.concat([empty, [["a"]]], 0).tolist() == [[b"a"]]
+    with pytest.raises(TypeError, match="string is not a dtype"):
+        df.ones([2], df.string)
+    assert df.tile([["a", "b"]], [2, 2]).tolist() == [[b"a", b"b"] * 2] * 2
+    assert df.tile(df.constant("a"), []).numpy() == b"a"
+
+    @df.function
+    def rows(x):
+        return df.concat([df.zeros([1, 1], df.string), df.tile(x, [df.size(x), 1])], 0)
+
+    assert rows(df.constant([["a"], ["b"]])).tolist() == [[b""], [b"a"], [b"b"], [b"a"], [b"b"]]
+
+
 def test_dtype_of_text_is_in_dtypes():
     assert df.dtypes.string is df.string and "string" in dir(df.dtypes)
     with pytest.raises(AttributeError, match=r"'dualflow.dtypes' has no attribute 'text'"):

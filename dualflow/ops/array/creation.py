@@ -6,7 +6,7 @@ from dualflow import _core
 from dualflow._core import Symbol, Tensor, TensorBase, apply, as_tensor, current_graph, larger
 from dualflow._util.arguments import one_by_one
 from dualflow._util.late_binding import late
-from dualflow.dtypes import as_dtype, float32
+from dualflow.dtypes import float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array.shape import broadcast_to, ints, reshape, static_shape
@@ -72,7 +72,7 @@ def _text(value: Any, dtype: Any, caller: str, shape: Any = None) -> Any:
     return strings.text(value, caller, shape)
 
 
-def _converted(value: Any, dtype: Any, caller: str) -> Any:
+def converted(value: Any, dtype: Any, caller: str) -> Any:
     """Return a value as a tensor, or as a StringTensor if it is text."""
     try:
         return as_tensor(value, dtype, caller)
@@ -118,7 +118,7 @@ def convert_to_tensor(value: TensorLike, dtype: DTypeLike | None = None,
             return as_tensor(value, dtype_hint)
         except (DTypeError, InvalidArgumentError):
             pass                                      # ignore an incompatible hint
-    made: Tensor = _converted(value, dtype, "convert_to_tensor")
+    made: Tensor = converted(value, dtype, "convert_to_tensor")
     return made
 
 
@@ -142,7 +142,7 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     """
     if isinstance(name, int | float):
         one_by_one(f"fill({{}}, {name})", dims, value)
-    x = value if isinstance(value, TensorBase) else _converted(value, None, "fill")
+    x = value if isinstance(value, TensorBase) else converted(value, None, "fill")
     if x.ndim != 0:
         raise ShapeError(f"fill: value is {x.dtype} {x.shape}, expected shape ()")
     shape = ints(dims, "fill: dims")
@@ -177,7 +177,14 @@ def ones(shape: TensorLike, dtype: DTypeLike = float32, name: str | None = None)
 
 def _full(shape: TensorLike, value: int, dtype: DTypeLike, name: str | None, op: str) -> Tensor:
     one_by_one(f"{op}({{}})", shape, dtype, name)
-    return fill(shape, _core.constant(value, dtype), name=name)
+    return fill(shape, _number(value, dtype), name=name)
+
+
+def _number(value: int, dtype: Any) -> Any:
+    """Return a number as a tensor; 0 of the dtype of text is the empty text."""
+    if value == 0 and getattr(dtype, "name", dtype) == "string":
+        return late("string_tensor").text("", "zeros")
+    return _core.constant(value, dtype)
 
 
 def zeros_like(input: TensorLike, dtype: DTypeLike | None = None,
@@ -211,7 +218,7 @@ def _full_like(input: TensorLike, value: int, dtype: DTypeLike | None, name: str
     made: Any = NotImplemented
     if isinstance(x, _core.Operand):
         made = x._apply_op("full_like", (x,), {"value": value, "dtype": dtype}, name)
-    return broadcast_to(_core.constant(value, as_dtype(dtype or x.dtype)), static_shape(x),
+    return broadcast_to(_number(value, dtype or x.dtype), static_shape(x),
                         name=name) if made is NotImplemented else made
 
 

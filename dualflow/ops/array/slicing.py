@@ -19,7 +19,7 @@ from dualflow._util.arguments import integer, one_by_one
 from dualflow.dtypes import int32
 from dualflow.errors import InvalidArgumentError, OutOfRangeError, ShapeError
 from dualflow.gradient_registry import gradient
-from dualflow.ops.array.creation import constant, range
+from dualflow.ops.array.creation import constant, converted, range
 from dualflow.ops.array.shape import (
     broadcast_to,
     expand_dims,
@@ -293,7 +293,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
     one_by_one("tile(x, {})", multiples, name)
     x: Any = input
     if not isinstance(x, TensorBase):
-        x = as_tensor(x, None, "tile")
+        x = converted(x, None, "tile")
         if isinstance(x, Operand):
             made: Tensor = x._apply_op("tile", (x,), {"multiples": multiples}, name)
             if made is not NotImplemented:
