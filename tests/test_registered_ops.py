@@ -489,3 +489,36 @@ def test_ops_leak_no_memory():
 def test_text_of_a_graph():
     f = df.function(lambda x: cube(x), name="f")
     assert "host_compute(%0, 'cube') : float32 (2,)" in f.graph_for(df.ones([2])).text()
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, df.function])
+def test_python_functions_of_text(mode):
+    """Text is passed as tensors or bytes, and returned, eagerly and in each run of a graph."""
+    @mode
+    def both(x, y):
+        words, n, z = df.py_function(
+            lambda x, y: (df.strings.upper(x), df.strings.length(x), y * 2.), [x, y],
+            [df.string, df.int32, df.float32])
+        joined = df.numpy_function(lambda b, tail: b + tail, [words, "?"], df.string)
+        return joined, n, z
+
+    for x in (["a", "bc"], ["d", "e"]):
+        joined, n, z = both(df.constant(x), df.constant([1., 2.]))
+        assert joined.tolist() == [w.upper().encode() + b"?" for w in x]
+        assert n.tolist() == list(map(len, x)) and z.tolist() == [2., 4.]
+    one = mode(lambda x: df.py_function(lambda t: t.numpy().decode() * 2, [x], df.string))
+    assert one(df.constant("é")).numpy() == "éé".encode()
+    size = mode(lambda x: df.numpy_function(lambda b: np.float32(len(b)), [x], df.float32))
+    assert [size(df.constant(x)).item() for x in ("abc", "")] == [3., 0.]
+
+
+def test_invalid_results_of_python_functions_of_text():
+    for call, error, why in (
+            (lambda: df.py_function(lambda x: 3, ["a"], df.string), TypeError, "expected text"),
+            (lambda: df.py_function(lambda x: "a", [1.], df.float32), TypeError, "'a' of type str"),
+            (lambda: df.py_function(lambda x: ["a"], ["a"], [df.string] * 2), ValueError,
+             "1 results, expected 2"),
+            (lambda: df.py_function(lambda x: x, [df.ragged.constant([[1]])], df.int32), TypeError,
+             "expected text")):
+        with pytest.raises(error, match=why):
+            call()

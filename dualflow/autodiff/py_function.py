@@ -30,9 +30,11 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
         Takes a Tensor for each input and returns a tensor or a number, or a list as long as `Tout`.
         Without it, `py_function` is a decorator.
     inp : sequence of Tensor
+        Text is passed as a tensor of text.
     Tout : dtype, TensorSpec or Tensor like the result, or list of them
-        The results of `func`. A dtype alone stands for any shape of the same rank as the first
-        input (a scalar, if there are no inputs). A list, even of length 1, means a list of results.
+        The results of `func`, `df.string` for text. A dtype alone stands for any shape of the same
+        rank as the first input (a scalar, if there are no inputs). A list, even of length 1, means
+        a list of results.
     use_tape_cache : bool
         Ignored; accepted for compatibility with TensorFlow. Only the inputs are stored.
     name : str, optional
@@ -48,8 +50,9 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
 
     Notes
     -----
-    The inputs have gradients of any order; other tensors that `func` reads have none. The gradient
-    calls `func` again under a tape. Calls are never merged or removed.
+    The inputs have gradients of any order unless an input or a result is text; other tensors that
+    `func` reads have none. The gradient calls `func` again under a tape. Calls are never
+    merged or removed.
 
     Examples
     --------

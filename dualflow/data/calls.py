@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dualflow._core import Operand, Symbol, TensorBase
 from dualflow._util.arguments import shown
 from dualflow._util.frames import user_frame
 from dualflow.data.structure import as_element
 from dualflow.errors import DTypeError
+
+TENSORS = TensorBase, Operand
+
+
+def with_tuple(result: Any) -> Any:
+    """Return the result of a function with a list of tensors of different dtypes or shapes, such as
+    a result of `py_function`, as a tuple."""
+    if type(result) is list and all([isinstance(x, TENSORS) for x in result]) and len({
+            (x.dtype, tuple(x.known_shape if type(x) is Symbol else x.shape)) for x in result}) > 1:
+        return tuple(result)
+    return result
 
 
 class UserFunction:
@@ -55,7 +67,7 @@ class UserFunction:
 
     def element(self, element: Any) -> Any:
         """Return the function's result for an element, converted to an element."""
-        return as_element(self.of(element), self.caller)
+        return as_element(with_tuple(self.of(element)), self.caller)
 
     def truth(self, element: Any) -> bool:
         """Return the truth value of the function's result for an element."""

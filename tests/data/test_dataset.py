@@ -58,6 +58,8 @@ def test_lists_become_tensors_and_tuples_are_structure():
     assert values(D.from_tensor_slices(([1, 2], [3, 4]))) == [(1, 3), (2, 4)]
     assert D.from_tensors([1., 2.]).element_spec == df.TensorSpec([2], df.float32)
     assert values(D.range(2).map(lambda x: [x, x + 1])) == [[0, 1], [1, 2]]
+    mixed = D.range(2).map(lambda x: [x, df.cast(x, df.float32)])
+    assert values(mixed) == [(0, 0.), (1, 1.)] and len(mixed.element_spec) == 2
 
 
 def test_other_leaves_are_passed_through():

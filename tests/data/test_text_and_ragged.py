@@ -45,6 +45,18 @@ def test_dimensions_are_added_to_text():
         assert [*x] == [*words[0]] and x[df.newaxis][0].numpy() == b"abc"
 
 
+def test_python_functions_of_text():
+    """Results of `py_function` are a list of tensors of different dtypes: a tuple of elements."""
+    def read(name, k):
+        return df.strings.join([name, "!"]), df.strings.length(name) + k
+
+    pairs = D.from_tensor_slices((["a", "bcd"], [1, 2]))
+    made = pairs.map(lambda *x: df.py_function(read, x, [df.string, df.int32]))
+    assert [(x.numpy(), k.item()) for x, k in made] == [(b"a!", 2), (b"bcd!", 5)]
+    batch = next(iter(made.batch(2)))
+    assert batch[0].tolist() == [b"a!", b"bcd!"] and batch[1].tolist() == [2, 5]
+
+
 def test_traces_do_not_depend_on_text():
     @df.function
     def upper(x):

@@ -7,6 +7,7 @@ import functools
 from dualflow._core import (
     Dim,
     HostFunction,
+    Operand,
     Tensor,
     TensorBase,
     TensorSpec,
@@ -20,9 +21,11 @@ from dualflow._core import (
     record_function,
 )
 from dualflow._util.arguments import shown
-from dualflow.dtypes import DType, as_dtype
+from dualflow._util.late_binding import late
+from dualflow.dtypes import DType, as_dtype, int64
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.gradient_registry import no_gradient
+from dualflow.ops.array.creation import converted
 from dualflow.tracebacks import filtered
 
 TYPE_CHECKING = False
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from dualflow.ops.types import TensorLike
+
+TEXT = "string_tensor"      # registered for late binding
 
 __all__ = ["RegisteredOp", "from_python", "name_of", "numpy_function", "register_op"]
 
@@ -269,7 +274,8 @@ def results_of(said: Any, inputs: Sequence[Tensor]) -> tuple[Types, bool]:
             types.append((one.dtype, tuple(one.shape)))
             continue
         rank = inputs[0].ndim if inputs else 0
-        types.append((as_dtype(one), (None,) * rank))
+        dtype = late(TEXT).string if getattr(one, "name", one) == "string" else as_dtype(one)
+        types.append((dtype, (None,) * rank))
     return types, several
 
 
@@ -285,9 +291,11 @@ def numpy_function(func: Callable[..., Any] | None = None,
         Takes a read-only ndarray for each input and returns an array or a number, or a list as long
         as `Tout`. Without `func`, this is a decorator for functions of tensors.
     inp : sequence of Tensor
+        Text is passed as bytes, or an object array of bytes.
     Tout : dtype, TensorSpec or Tensor like the result, or list of them
-        The results of `func`. A dtype alone stands for any shape of the same rank as the first
-        input (a scalar, if there are no inputs). A list, even of length 1, means a list of results.
+        The results of `func`, `df.string` for text. A dtype alone stands for any shape of the same
+        rank as the first input (a scalar, if there are no inputs). A list, even of length 1, means
+        a list of results.
     stateful : bool
         Ignored; accepted for compatibility with TensorFlow. Calls are never merged or removed.
     name : str, optional
@@ -334,20 +342,39 @@ def from_python(func: Callable[..., Any], inp: Sequence[TensorLike], said: Any, 
     """Implement `numpy_function` and its relatives: `given` converts an input to an argument."""
     if isinstance(inp, TensorBase):
         raise DTypeError(f"{name}: inp is {shown(inp)}, expected a list of tensors")
-    inputs = [as_tensor(x, None, name) for x in inp]
+    inputs = [converted(x, None, name) for x in inp]
     if said is None:
         raise DTypeError(f"{name}: Tout is None, expected the dtype, or a TensorSpec, of each "
                          "result of the function")
     types, several = results_of(said, inputs)
     n = len(types)              # not `types`, whose sizes may belong to a trace that ends earlier
+    texts_in = [isinstance(x, Operand) for x in inputs]
+    texts_out = [dtype.name == "string" for dtype, _ in types]
+    has_texts = any(texts_in) or any(texts_out)
+    if has_texts:               # graphs carry handles of text
+        inputs = [late(TEXT).text(x, name)._handles if is_text else x
+                  for x, is_text in zip(inputs, texts_in, strict=True)]
+        types = [(int64 if is_text else dtype, shape)
+                 for (dtype, shape), is_text in zip(types, texts_out, strict=True)]
+
+    def from_handles(values: Sequence[Any], texts: list[bool]) -> list[Any]:
+        return [late(TEXT).StringTensor._made(x) if is_text else x
+                for x, is_text in zip(values, texts, strict=True)]
+
+    def to_handles(values: Sequence[Any]) -> Sequence[Any]:
+        return [late(TEXT).text(x, name)._handles if is_text else x
+                for x, is_text in zip(values, texts_out, strict=True)
+                ] if has_texts and len(values) == n else values
 
     def compute(*xs: Tensor) -> Sequence[Any]:
-        made = func(*map(given, xs))
+        made = func(*map(given, from_handles(xs, texts_in)))
         if n == 0:
             return ()
         if several and n == 1 and not isinstance(made, list | tuple):
             made = [made]
-        return sequence(name, made) if several else (made,)
+        return to_handles(sequence(name, made) if several else (made,))
 
-    made = call_python(name, compute, inputs, types, rule)
+    made = call_python(name, compute, inputs, types, None if has_texts else rule)
+    if has_texts:
+        made = from_handles(made, texts_out)
     return made if several else made[0]
