@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualflow._core import Operand, Symbol, TensorBase
 from dualflow._util.arguments import shown
 from dualflow._util.frames import user_frame
 from dualflow.data.structure import as_element
 from dualflow.errors import DTypeError
-
-TENSORS = TensorBase, Operand
-
-
-def with_tuple(result: Any) -> Any:
-    """Return the result of a function with a list of tensors of different dtypes or shapes, such as
-    a result of `py_function`, as a tuple."""
-    if type(result) is list and all([isinstance(x, TENSORS) for x in result]) and len({
-            (x.dtype, tuple(x.known_shape if type(x) is Symbol else x.shape)) for x in result}) > 1:
-        return tuple(result)
-    return result
 
 
 class UserFunction:
@@ -55,8 +43,10 @@ class UserFunction:
             raise self.noted(error)         # noqa: B904
 
     def of(self, element: Any) -> Any:
-        """Call the function with an element; the parts of a tuple become separate arguments."""
-        return self(*element) if type(element) is tuple else self(element)
+        """Call the function with an element; the parts of a tuple become separate arguments. A list
+        that it returns stands for a tuple, as in tf.data; a list inside it is one tensor."""
+        made = self(*element) if type(element) is tuple else self(element)
+        return tuple(made) if type(made) is list else made
 
     def noted(self, error: Exception) -> Exception:
         name = getattr(self.function, "__name__", type(self.function).__name__)
@@ -67,7 +57,7 @@ class UserFunction:
 
     def element(self, element: Any) -> Any:
         """Return the function's result for an element, converted to an element."""
-        return as_element(with_tuple(self.of(element)), self.caller)
+        return as_element(self.of(element), self.caller)
 
     def truth(self, element: Any) -> bool:
         """Return the truth value of the function's result for an element."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from dualflow._core import Symbol, TensorBase, TensorSpec
 from dualflow._util.cached import cached_property
-from dualflow.data.calls import UserFunction, with_tuple
+from dualflow.data.calls import UserFunction
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import Cursor, Stage
 from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack
@@ -44,7 +44,7 @@ def traced_spec(function: UserFunction, spec: Any) -> Any:
     found: list[Any] = []
 
     def call(*leaves: Any) -> Any:
-        made = with_tuple(function.of(pack(spec, leaves)))
+        made = function.of(pack(spec, leaves))
         found.append(map_leaves(promised, made))
         return [x for x in flatten(made) if isinstance(x, TensorBase | Composite)]
 

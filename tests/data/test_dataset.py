@@ -57,9 +57,18 @@ def test_lists_become_tensors_and_tuples_are_structure():
     assert values(D.from_tensor_slices([[1, 2], [3, 4]])) == [[1, 2], [3, 4]]
     assert values(D.from_tensor_slices(([1, 2], [3, 4]))) == [(1, 3), (2, 4)]
     assert D.from_tensors([1., 2.]).element_spec == df.TensorSpec([2], df.float32)
-    assert values(D.range(2).map(lambda x: [x, x + 1])) == [[0, 1], [1, 2]]
-    mixed = D.range(2).map(lambda x: [x, df.cast(x, df.float32)])
-    assert values(mixed) == [(0, 0.), (1, 1.)] and len(mixed.element_spec) == 2
+
+
+def test_a_list_that_a_function_returns_is_a_tuple():
+    """As in tf.data: the parts may have different dtypes. A list inside a structure is a tensor."""
+    dataset = D.range(2).map(lambda x: [x, df.cast(x, df.float32)])
+    assert dataset.element_spec == (df.TensorSpec([], df.int64), df.TensorSpec([], df.float32))
+    assert values(dataset) == [(0, 0.), (1, 1.)]
+    assert values(dataset.batch(2)) == [([0, 1], [0., 1.])]
+    assert values(D.range(1).map(lambda x: ([x, x + 1], 5))) == [([0, 1], 5)]
+    lines = D.from_tensor_slices(["1,a", "2,b"]).map(lambda s: df.io.decode_csv(s, [0, ""]))
+    assert [(x.item(), s.numpy()) for x, s in lines] == [(1, b"a"), (2, b"b")]
+    assert values(D.range(2).map(lambda x: [x, x + 1], num_parallel_calls=2)) == [(0, 1), (1, 2)]
 
 
 def test_other_leaves_are_passed_through():
