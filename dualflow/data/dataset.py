@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator as AnyIterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 from dualflow import nest
-from dualflow._core import Tensor, TensorBase, TensorSpec, constant, current_graph
+from dualflow._core import Tensor, TensorSpec, constant, current_graph
 from dualflow._util.arguments import integer, shown
 from dualflow._util.late_binding import late
 from dualflow._util.notebook import card
 from dualflow.data.calls import UserFunction
 from dualflow.data.files import COMPRESSIONS, Lines, matching, names_of
 from dualflow.data.iterables import stage_of
-from dualflow.data.iterator import Iterator
+from dualflow.data.iterator import Iterator, NumpyIterator
 from dualflow.data.more_sources import MoreSources
 from dualflow.data.more_transformations import MoreTransformations
 from dualflow.data.selection import Zip
 from dualflow.data.sources import Iterated, Range, Single, Slices, Typed
 from dualflow.data.stage import INFINITE, UNKNOWN, Stage
 from dualflow.data.structure import as_element, is_leaf, map_leaves, pack
+from dualflow.data.text import wrapped
 from dualflow.data.transformations import T
 from dualflow.dtypes import as_dtype, int64
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -220,7 +221,7 @@ class Dataset(MoreTransformations[T], MoreSources):
         seed : int, optional
         """
         names = matching(file_pattern)
-        found = dataset_of(Slices(as_element(names, "list_files"), "list_files"))
+        found = dataset_of(Slices(wrapped(names), "list_files"))
         return found if shuffle is False else found.shuffle(len(names), seed)
 
     @staticmethod
@@ -269,7 +270,7 @@ class Dataset(MoreTransformations[T], MoreSources):
         size = n if n >= 0 else "infinite" if n == INFINITE else "unknown"
         return card("Dataset", [("stages", chain), ("element_spec", spec), ("elements", size)])
 
-    def as_numpy_iterator(self) -> AnyIterator[Any]:
+    def as_numpy_iterator(self) -> NumpyIterator:
         """Return an iterator over the elements with tensors converted to NumPy arrays and scalars.
 
         Examples
@@ -278,8 +279,7 @@ class Dataset(MoreTransformations[T], MoreSources):
         >>> [int(x) for x in df.data.Dataset.range(3).as_numpy_iterator()]
         [0, 1, 2]
         """
-        return (map_leaves(lambda x: x.numpy()[()] if isinstance(x, TensorBase) else x, element)
-                for element in self)
+        return NumpyIterator(self)
 
     @filtered
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any],

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Generic, TypeVar
 
-from dualflow._core import current_graph
+from dualflow._core import TensorBase, current_graph
 from dualflow._util.arguments import shown
 from dualflow._util.late_binding import late
 from dualflow._util.notebook import card
 from dualflow.data.json_state import as_json
 from dualflow.data.order import Seeded
 from dualflow.data.stage import Stage, stages
+from dualflow.data.structure import map_leaves
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from dualflow.tracebacks import hide_frames
 
@@ -149,3 +150,22 @@ def difference(state: Any, own: Any) -> str:
     if len(a) > len(b):
         return f"{a[len(b)]} after the last stage of this one"
     return f"nothing where this one has {b[len(a)]}"
+
+
+class NumpyIterator:
+    """The elements of a dataset with arrays in place of tensors; see
+    `Dataset.as_numpy_iterator`."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._elements = iter(dataset)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return map_leaves(lambda x: x.numpy()[()] if isinstance(x, TensorBase) else x,
+                          next(self._elements))
+
+    def next(self) -> Any:
+        """Return the next element, as `next(iterator)` does."""
+        return self.__next__()

@@ -10,6 +10,7 @@ from dualflow._core import Tensor, TensorSpec, constant, evaluate, gather_rows, 
 from dualflow._util.cached import cached_property
 from dualflow.data.stage import INFINITE, MANY, UNKNOWN, Cursor, Stage
 from dualflow.data.structure import (
+    as_dtype_of,
     as_element,
     as_rows,
     fitted,
@@ -248,10 +249,6 @@ class Typed(Iterated):
         leaves = nest.flatten_up_to(self.given, value)
         return pack(self.given, [as_dtype_of(*pair, self.caller)
                                  for pair in zip(flatten(self.given), leaves, strict=True)])
-
-
-def as_dtype_of(spec: Any, value: Any, caller: str) -> Any:
-    return constant(value, spec.dtype, caller) if isinstance(spec, TensorSpec) else value
 
 
 def first_spec(stage: Stage, caller: str) -> Any:

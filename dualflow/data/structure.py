@@ -124,7 +124,8 @@ def as_leaf(value: Any, caller: str) -> Any:
         return wrapped(value.tolist())
     if kind == "O" and hasattr(value, "tolist"):                # text of pandas, object arrays
         listed = value.tolist()
-        if isinstance(listed, list) and all([isinstance(x, HANDED_ON) for x in listed]):
+        leaves = value.ravel().tolist() if hasattr(value, "ravel") else listed
+        if isinstance(listed, list) and all([isinstance(x, HANDED_ON) for x in leaves]):
             return wrapped(listed)
     return as_tensor(value, None, caller)
 
@@ -160,12 +161,17 @@ def fitted_leaf(value: Any, spec: Any, caller: str) -> Any:
         if not isinstance(value, spec):
             raise DTypeError(f"{caller}: got {shown(value)}, expected a {spec.__name__}")
         return wrapped(value)
-    is_string = spec.dtype is string
-    x: Any = as_leaf(as_string(value, caller), caller) if is_string else constant(
-        value, spec.dtype, caller)
+    x = as_dtype_of(spec, value, caller)
     if spec.ndim is not None and not fits(x.shape, spec.shape):
         raise ShapeError(f"{caller}: got shape {x.shape}, expected {spec.shape}")
     return x
+
+
+def as_dtype_of(spec: TensorSpec, value: Any, caller: str) -> Any:
+    """Convert a value to a leaf of the dtype of a spec."""
+    if spec.dtype is string:
+        return as_leaf(as_string(value, caller), caller)
+    return constant(value, spec.dtype, caller)
 
 
 def fits(shape: tuple[int | None, ...], promised: tuple[int | None, ...]) -> bool:

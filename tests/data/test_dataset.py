@@ -194,6 +194,7 @@ def test_numpy_iterator():
     got = list(D.from_tensor_slices({"x": X, "n": ["a"] * 6}).as_numpy_iterator())
     assert isinstance(got[0]["x"], np.ndarray) and got[0]["n"] == "a"
     number = next(iter(D.range(3).as_numpy_iterator()))
+    assert D.range(3).as_numpy_iterator().next() == 0
     assert isinstance(number, np.integer) and number.dtype == np.int64
 
 

@@ -113,3 +113,15 @@ def test_specs_of_rows_of_ragged_tensors():
     assert batch.ragged_rank == 3 and batch[1].to_list() == df.ones([3, 2, 3]).tolist()
     fixed = D.from_tensors(df.ones([2])).ragged_batch(2)
     assert fixed.element_spec == df.TensorSpec([None, 2])
+
+
+def test_text_of_arrays_generators_and_file_names(tmp_path):
+    np = pytest.importorskip("numpy")
+    rows = D.from_tensor_slices(np.array([["a", "b"], ["c", "d"]], object))
+    assert [row.numpy().tolist() for row in rows] == [[b"a", b"b"], [b"c", b"d"]]
+    assert list(rows.batch(2)) == [[["a", "b"], ["c", "d"]]]
+    made = D.from_generator(lambda: iter([("a", 1), ("b", 2)]), output_types=(df.string, df.int32))
+    assert [(x.numpy(), n.item()) for x, n in made] == [(b"a", 1), (b"b", 2)]
+    (tmp_path / "x.txt").write_text("")
+    name = next(iter(D.list_files(f"{tmp_path}/*.txt")))
+    assert name.dtype == df.string and name.numpy().endswith(b"x.txt")
