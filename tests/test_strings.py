@@ -123,3 +123,11 @@ def test_invalid_templates_numbers_and_units_raise():
               lambda: df.strings.length("a", "WORD"), lambda: df.strings.lower("a", "latin1")):
         with pytest.raises(df.errors.InvalidArgumentError):
             f()
+
+
+def test_text_becomes_an_array():
+    x = df.constant(["a", "bc"])
+    assert np.asarray(x).tolist() == [b"a", b"bc"] and np.asarray(x, "S").dtype == "S2"
+    copy = np.array(x)
+    copy[0] = b"z"
+    assert x.numpy()[0] == b"a"

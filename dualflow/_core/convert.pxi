@@ -103,7 +103,7 @@ cdef Tensor to_tensor(value, dtype, str caller):
         x = from_buffer(value, caller)
     elif hasattr(value, "__dlpack__"):
         x = from_dlpack(value, copy=True)
-    elif hasattr(value, "__array__"):
+    elif hasattr(value, "__array__") and not isinstance(value, Operand):
         x = from_buffer(value.__array__(), caller)
     elif hasattr(value, "__float__") or hasattr(value, "__index__"):
         return to_tensor(value.__index__() if hasattr(value, "__index__") else float(value),

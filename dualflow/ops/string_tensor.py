@@ -172,6 +172,10 @@ class StringTensor(Operand):
         """Return nested lists of bytes."""
         return self._array.tolist()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self._array if dtype is None else self._array.astype(dtype)
+        return array.copy() if copy else array
+
     def __len__(self) -> int:
         return len(self._array)
 
