@@ -8,6 +8,7 @@ import pytest
 import dualflow as df
 from dualflow import keras
 from dualflow.keras import layers
+from dualflow.keras.src.ops.core import compute_output_spec
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("tensorflow") is not None,
                                 reason="Keras uses TensorFlow")
@@ -136,3 +137,77 @@ def test_a_model_of_text_is_called_and_saved(tmp_path):
 def test_sparse_results_are_refused(layer):
     with pytest.raises(ValueError, match="TensorFlow backend"):
         layer(vocabulary=["a"], output_mode="multi_hot", sparse=True)
+
+
+def standardized(x):
+    return df.strings.regex_replace(df.strings.lower(x), "[.]", "")
+
+
+def text_model(standardize="lower_and_strip_punctuation"):
+    words = layers.TextVectorization(standardize=standardize, vocabulary=["good", "bad"],
+                                     output_sequence_length=2)
+    model = keras.Sequential([words, layers.Embedding(4, 2), layers.Flatten(), layers.Dense(1)])
+    model.compile("adam", "mse")
+    return model
+
+
+REVIEWS, MARKS = ["Good.", "bad", "very bad"], np.array([1., 0., 0.])
+
+
+@pytest.mark.parametrize("standardize", ["lower", standardized])
+def test_a_model_of_text_is_trained(standardize):
+    """A function that standardizes by ops of text runs in traces as outside them."""
+    model = text_model(standardize)
+    data = df.data.Dataset.from_tensor_slices((REVIEWS, MARKS)).batch(2)
+    for x, y in ((data, None), (df.constant(REVIEWS), MARKS), (np.array(REVIEWS), MARKS),
+                 (np.array(REVIEWS, object), MARKS)):
+        assert len(model.fit(x, y, epochs=2, verbose=0).history["loss"]) == 2
+    expected = model(df.constant(REVIEWS)).numpy()
+    for x in (df.constant(REVIEWS), np.array(REVIEWS), np.array(REVIEWS, object),
+              df.data.Dataset.from_tensor_slices(REVIEWS).batch(2)):
+        assert np.allclose(model.predict(x, verbose=0), expected, atol=1e-6)
+    loss = model.evaluate(data, verbose=0)
+    assert loss == pytest.approx(np.mean((expected[:, 0] - MARKS)**2), rel=1e-5)
+
+
+def test_a_validation_split_of_text():
+    history = text_model().fit(np.array(REVIEWS, object), MARKS, validation_split=.4, verbose=0)
+    assert {*history.history} == {"loss", "val_loss"}
+
+
+def test_columns_of_text_and_numbers():
+    pandas = pytest.importorskip("pandas")
+    inputs = {"kind": keras.Input((1,), name="kind", dtype=df.string),
+              "size": keras.Input((1,), name="size")}
+    kind = layers.StringLookup(vocabulary=["x", "y"], output_mode="one_hot")(inputs["kind"])
+    prepared = keras.Model(inputs, layers.Concatenate()([kind, inputs["size"]]))
+    columns = {"kind": np.array(["x", "z"], object), "size": np.array([1., 2.])}
+    frame = pandas.DataFrame(columns)
+    expected = [[0., 1., 0., 1.], [1., 0., 0., 2.]]
+    assert prepared(columns).tolist() == prepared(dict(frame)).tolist() == expected
+    assert prepared.predict(dict(frame), verbose=0).tolist() == expected
+    model = keras.Model(inputs, layers.Dense(1)(prepared(inputs)))
+    model.compile("adam", "mse")
+    data = df.data.Dataset.from_tensor_slices((columns, [1., 2.]))
+    rows = df.data.Dataset.from_tensor_slices((
+        {name: x[:, None] for name, x in columns.items()}, [1., 2.]))
+    for x, y in ((columns, MARKS[:2]), (dict(frame), MARKS[:2]), (data.batch(2), None),
+                 (rows.batch(1), None)):
+        assert len(model.fit(x, y, verbose=0).history["loss"]) == 1
+
+
+def test_a_layer_vectorizes_a_single_text_of_a_dataset():
+    words = layers.TextVectorization(standardize=standardized, output_sequence_length=2)
+    data = df.data.Dataset.from_tensor_slices(REVIEWS)
+    words.adapt(data.batch(2))
+    text = df.expand_dims(next(iter(data)), -1)
+    assert words(text).tolist() == [[words.get_vocabulary().index("good"), 0]]
+
+
+def test_results_that_are_text():
+    back = layers.StringLookup(vocabulary=["a", "b"], invert=True)
+    x = keras.Input((2,), dtype="int64")
+    assert keras.Model(x, back(x))(np.array([[0, 1]])).tolist() == [[b"[UNK]", b"a"]]
+    spec = compute_output_spec(
+        lambda x: df.expand_dims(x, 1), keras.KerasTensor((None, 3), "string"))
+    assert spec.dtype == "string" and spec.shape == (None, 1, 3)

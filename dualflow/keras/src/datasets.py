@@ -44,10 +44,11 @@ class DatasetAdapter(DataAdapter):
 
     def specs(self) -> Iterator[Any]:
         """Yield a placeholder batch for building variables, in the form of an epoch iterator. No
-        element is consumed unless sizes are unknown, so the first epoch has the first shuffle."""
+        element is consumed unless there is text or a size is unknown, so the first epoch has the
+        first shuffle."""
         spec = self.dataset.element_spec
-        sized = all([leaf.shape and None not in tuple(leaf.shape)[1:]
-                     for leaf in tree.flatten(spec) if isinstance(leaf, TensorSpec)])
+        sized = all([isinstance(leaf, TensorSpec) and leaf.shape
+                     and None not in tuple(leaf.shape)[1:] for leaf in tree.flatten(spec)])
         yield 0, 0, [spec if sized else peek(self.dataset)]
 
     @property

@@ -17,8 +17,9 @@ import numpy as np
 import dualflow as df
 from dualflow.keras.src import nn, numpy
 from dualflow.keras.src.ops import core
+from dualflow.keras.src.ops.convert import TEXT_KINDS
 from dualflow.lookup.initializers import dtype_of
-from dualflow.ops.string_tensor import StringTensor, is_text
+from dualflow.ops.string_tensor import StringTensor, TracedStringTensor, is_text
 
 MODULES = ["layers.preprocessing.hashing", "layers.preprocessing.index_lookup",
            "layers.preprocessing.integer_lookup", "layers.preprocessing.string_lookup",
@@ -113,3 +114,12 @@ def install() -> None:
         module.tf = names
     backend: Any = importlib.import_module("keras.src.backend")
     backend.tensorflow = BACKEND
+    variables: Any = importlib.import_module("keras.src.backend.common.variables")
+    plain = variables.standardize_dtype
+    backend.standardize_dtype = variables.standardize_dtype = lambda dtype: (
+        "string" if getattr(dtype, "kind", "") in TEXT_KINDS else plain(dtype))
+    layer: Any = importlib.import_module(f"keras.src.{MODULES[4]}").TextVectorization
+    on_arrays = layer._apply_standardize_with_np_arrays
+    layer._apply_standardize_with_np_arrays = lambda self, inputs: (
+        self._standardize(inputs) if isinstance(inputs, TracedStringTensor) else
+        on_arrays(self, inputs))

@@ -11,8 +11,9 @@ from keras.src.backend.config import floatx
 import dualflow as df
 from dualflow._core import Dim
 from dualflow.keras.src.ops.float8 import FORMATS, round_to_float8
-from dualflow.ops.string_tensor import StringTensor
+from dualflow.ops.string_tensor import StringTensor, is_text
 
+TEXT_KINDS = "O", "U", "S"          # of NumPy's arrays of text
 INT32 = -2**31, 2**31 - 1
 
 
@@ -33,13 +34,19 @@ def is_tensor(x: Any) -> Any:
     return isinstance(x, df.TensorBase | StringTensor)
 
 
+def is_text_value(x: Any) -> bool:
+    """Return True for text that has a dtype: a tensor, an element of a dataset or an array."""
+    dtype = getattr(x, "dtype", None)
+    return dtype is df.string or (getattr(dtype, "kind", "") in TEXT_KINDS and is_text(x))
+
+
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
     """Return `x` as a tensor, cast to `dtype` if given; variables are read."""
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
         raise ValueError(f"`{kind}=True` is not supported with the dualflow backend")
-    if isinstance(x, StringTensor) and dtype in (None, "string"):
-        return x
+    if dtype == "string" or (dtype is None and is_text_value(x)):
+        return df.convert_to_tensor(x, df.string)
     wanted = None if dtype is None else to_dtype(dtype)
     if isinstance(x, KerasVariable):
         x = x.value

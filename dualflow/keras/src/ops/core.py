@@ -53,12 +53,18 @@ def compute_output_spec(fn: Any, *args: Any, **kwargs: Any) -> Any:
         def symbol(x: Any) -> Any:
             if not isinstance(x, KerasTensor):
                 return x
+            if x.dtype == "string":
+                return df.strings.StringTensor._made(trace.parameter(
+                    len(trace.inputs), x.name, df.int64, x.shape,
+                    [SIZE_HINT if d is None else d for d in x.shape]))
             hints = [SIZE_HINT if d is None else d for d in x.shape]
             return trace.parameter(len(trace.inputs), x.name, to_dtype(x.dtype), x.shape, hints)
 
         def spec(x: Any) -> Any:
             if isinstance(x, df.IndexedSlices):
                 x = df.convert_to_tensor(x)
+            if isinstance(x, df.strings.StringTensor):
+                return KerasTensor(x._handles.known_shape, "string")
             if not isinstance(x, df.TensorBase):
                 return x
             sizes = getattr(x, "known_shape", x.shape)
