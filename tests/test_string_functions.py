@@ -185,6 +185,16 @@ def test_unicode():
     assert both(lambda x: S.unicode_encode(x, "UTF-8"), points).tolist() == [
         "aé".encode(), "日\ufffd".encode()]
     assert S.unicode_encode(points[1], "UTF-16-BE", errors="ignore").numpy() == b"\x65\xe5"
+    assert S.unicode_encode([97], "utf8") == "a" and S.unicode_decode("a", "UTF8").tolist() == [97]
+
+
+def test_encoding_of_ragged_code_points():
+    rows = df.ragged.constant([[67, 97], [], [67]])
+    assert both(lambda x: S.unicode_encode(x, "UTF-8"), rows).tolist() == [b"Ca", b"", b"C"]
+    pages = df.ragged.constant([[[67, 97], []], [[67]]])
+    assert S.unicode_encode(pages, "UTF-8").to_list() == [[b"Ca", b""], [b"C"]]
+    words = df.constant(["aé", "", "b"])
+    assert S.unicode_encode(S.unicode_decode(words, "UTF-8"), "UTF-8").tolist() == words.tolist()
 
 
 def test_numbers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -18,6 +19,15 @@ from dualflow.ops.types import TensorLike
 __all__ = ["bytes_split", "split", "unicode_decode", "unicode_encode", "unicode_split"]
 
 
+def objects(items: list[Any]) -> Any:
+    """Return a one-dimensional object array."""
+    import numpy as np
+
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
+
+
 def split_parts(x: StringTensor, parts_of: Callable[[bytes], list[Any]], dtype: Any,
                 op: str) -> tuple[Any, Tensor]:
     """Apply a function from bytes to a list to each text.
@@ -30,9 +40,7 @@ def split_parts(x: StringTensor, parts_of: Callable[[bytes], list[Any]], dtype: 
 
         lists = [parts_of(x) for x in np.asarray(array, object).ravel().tolist()]
         flat = [item for one in lists for item in one]
-        values = np.empty(len(flat), object)
-        values[:] = flat
-        return [values, np.cumsum([0, *map(len, lists)], dtype=np.int64)]
+        return [objects(flat), np.cumsum([0, *map(len, lists)], dtype=np.int64)]
 
     known = all([type(d) is int for d in x.shape])
     values, splits = whole(op, parts, [x], [
@@ -106,13 +114,17 @@ def bytes_split(input: Any, name: str | None = None) -> Any:
 
 
 def _codec(encoding: str, errors: str, op: str) -> str:
-    if str(encoding).upper() not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+    try:
+        codec = codecs.lookup(encoding).name            # other spellings, such as "UTF8"
+    except (LookupError, TypeError):
+        codec = ""
+    if codec not in ("utf-8", "utf-16-be", "utf-32-be"):
         raise InvalidArgumentError(f"{op}: encoding is {shown(encoding)}, expected 'UTF-8', "
                                    "'UTF-16-BE' or 'UTF-32-BE'")
     if errors not in ("replace", "strict", "ignore"):
         raise InvalidArgumentError(f"{op}: errors is {shown(errors)}, expected 'replace', 'strict' "
                                    "or 'ignore'")
-    return encoding.lower()
+    return codec
 
 
 def _decoder(encoding: str, errors: str, replacement: int, op: str) -> Callable[[bytes], str]:
@@ -200,12 +212,12 @@ def unicode_split(input: Any, input_encoding: str, errors: str = "replace",
 
 
 def unicode_encode(input: TensorLike, output_encoding: str, errors: str = "replace",
-                   replacement_char: int = 65533, name: str | None = None) -> StringTensor:
+                   replacement_char: int = 65533, name: str | None = None) -> Any:
     """Encode code points as text.
 
     Parameters
     ----------
-    input : Tensor, int32, shape (..., n)
+    input : Tensor or RaggedTensor, int32, shape (..., n)
         The code points of one text along the last dimension.
     output_encoding : {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
     errors : {"replace", "strict", "ignore"}
@@ -214,7 +226,7 @@ def unicode_encode(input: TensorLike, output_encoding: str, errors: str = "repla
 
     Returns
     -------
-    StringTensor, shape (...)
+    StringTensor, shape (...), or RaggedTensor if there are other ragged dimensions
 
     Raises
     ------
@@ -236,15 +248,26 @@ def unicode_encode(input: TensorLike, output_encoding: str, errors: str = "repla
             raise InvalidArgumentError(f"unicode_encode: got {n}, expected a code point")
         return "" if errors == "ignore" else chr(replacement_char)
 
+    def encode(row: list[int]) -> bytes:
+        return "".join(map(character, row)).encode(codec)
+
     def encoded(array: Any) -> list[Any]:
-        import numpy as np
+        flat = array.reshape(prod(array.shape[:-1]), array.shape[-1]).tolist()
+        return [objects([encode(row) for row in flat]).reshape(array.shape[:-1])]
 
-        n = int(np.prod(array.shape[:-1]))
-        made = np.empty(n, object)
-        made[:] = ["".join(map(character, row)).encode(codec)
-                   for row in array.reshape(n, array.shape[-1]).tolist()]
-        return [made.reshape(array.shape[:-1])]
+    if isinstance(input, Composite):
+        rows = ragged.rows.ragged(input, "unicode_encode")
+        if rows.ragged_rank > 1 or rows.values.ndim > 1:
+            return rows.with_values(unicode_encode(rows.values, output_encoding, errors,
+                                                   replacement_char))
 
+        def joined(values: Any, splits: Any) -> list[Any]:
+            ends = splits.tolist()
+            return [objects([encode(values[a:b].tolist())
+                                for a, b in zip(ends, ends[1:], strict=False)])]
+
+        return whole("unicode_encode", joined, [rows.values, rows.row_splits],
+                     [(string, (rows.shape[0],))])[0]
     x = as_tensor(input, None, "unicode_encode")
     if x.ndim == 0 or not x.dtype.is_integer:
         raise InvalidArgumentError(f"unicode_encode: input is {x.dtype} {x.shape}, expected "
