@@ -108,9 +108,7 @@ class StringTensor(Operand):
         import numpy as np
 
         found = as_bytes(value)
-        self._array = np.empty((), object) if isinstance(found, bytes) else found
-        if isinstance(found, bytes):
-            self._array[()] = found
+        self._array = np.array(found, object) if isinstance(found, bytes) else found
         self._array.flags.writeable = False
 
     @classmethod
@@ -173,8 +171,7 @@ class StringTensor(Operand):
         return self._array.tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = self._array if dtype is None else self._array.astype(dtype)
-        return array.copy() if copy else array
+        return self._array.astype(dtype or object, copy=bool(copy))
 
     def __len__(self) -> int:
         return len(self._array)
@@ -308,9 +305,7 @@ def as_bytes(value: Any) -> Any:
         return value.numpy()
     import numpy as np
 
-    if isinstance(value, list | tuple):
-        value = bare(value)
-    array = np.array(value, object)
+    array = np.array(bare(value), object)
     flat = array.ravel().tolist()
     for k, x in enumerate(flat):
         if isinstance(x, str):
