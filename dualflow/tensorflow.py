@@ -109,7 +109,12 @@ def _keras(name: str) -> ModuleType:
         importlib.import_module("dualflow.keras")
         lazy: Any = importlib.import_module("keras.src.utils.module_utils")
         lazy.tensorflow._available = False
-        return importlib.import_module(name)
+        found = importlib.import_module(name)
+        for old in ("backend", "layers"):       # the deprecated functions call TensorFlow's
+            module: Any = sys.modules.get(f"keras.src.legacy.{old}")
+            if module is not None:
+                module.tf = importlib.import_module("dualflow.keras.src.text_layers").Names()
+        return found
     finally:
         sys.meta_path[:0] = finders
         sys.modules.update(hidden)

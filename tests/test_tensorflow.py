@@ -48,6 +48,9 @@ assert tf.losses.MSE is tf.keras.losses.mean_squared_error is tf.keras.metrics.m
 assert tf.metrics.BinaryAccuracy is keras.metrics.BinaryAccuracy
 assert tf.keras.saving.register_keras_serializable and tf.keras.__version__ == other.__version__
 assert not hasattr(tf.keras.losses, "absent_loss")
+x = K.square(K.transpose(tf.constant([[1., 2.]])))      # deprecated functions
+assert x.numpy().tolist() == [[1.], [4.]] and K.mean(x, axis=0).numpy() == 2.5
+assert keras.layers.AlphaDropout(.5)(tf.ones([2, 3]), training=True).shape == (2, 3)
 model = keras.Sequential([Dense(2), Dense(1)])
 model.compile("sgd", tf.keras.losses.MSE)
 data = tf.data.Dataset.from_tensor_slices((tf.ones([8, 3]), tf.zeros([8, 1]))).batch(4)
