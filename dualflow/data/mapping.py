@@ -11,7 +11,7 @@ from dualflow._util.cached import cached_property
 from dualflow.data.calls import UserFunction
 from dualflow.data.sources import first_spec
 from dualflow.data.stage import Cursor, Stage
-from dualflow.data.structure import as_leaf, flatten, leaf_spec, map_leaves, pack
+from dualflow.data.structure import as_leaf, common, flatten, leaf_spec, map_leaves, pack
 from dualflow.nest import Composite
 
 
@@ -40,7 +40,11 @@ class Map(Stage):
 
 
 def traced_spec(function: UserFunction, spec: Any) -> Any:
-    """Return the spec of a function's results from a trace; None if it cannot be traced."""
+    """Return the spec of a function's results from a trace; None if it cannot be traced.
+
+    A function that uses an unknown size as a number is traced for an example of it, too. A size is
+    promised only if all traces have it.
+    """
     found: list[Any] = []
 
     def call(*leaves: Any) -> Any:
@@ -56,9 +60,12 @@ def traced_spec(function: UserFunction, spec: Any) -> Any:
             warnings.simplefilter("ignore")
             graph_mode = import_module("dualflow.graph.calls.function")     # many modules
             graph_mode.Function(call, autograph=False).get_concrete_function(*leaves)
+        made = found.pop()
+        for other in found:
+            made = common(made, other, "map")
     except Exception:       # untraceable code may raise anything
         return None
-    return found[-1]
+    return made
 
 
 def promised(x: Any) -> Any:

@@ -190,6 +190,15 @@ def test_reduce_and_apply():
     assert D.range(3).skip(2).get_single_element().item() == 2
 
 
+def test_specs_do_not_promise_sizes_of_examples():
+    """Functions that use a size as a number are traced for an example, too."""
+    batches = D.from_tensor_slices(np.ones((6, 4), np.float32)).batch(4)
+    for function, sizes in ((lambda x: df.zeros((x.shape[0], 3)), [None, 3]),
+                            (lambda x: x + df.random.uniform((x.shape[0], 1)), [None, 4]),
+                            (lambda x: df.ones((2, x.shape[1])), [2, 4])):
+        assert batches.map(function).element_spec == df.TensorSpec(sizes, df.float32)
+
+
 def test_numpy_iterator():
     got = list(D.from_tensor_slices({"x": X, "n": ["a"] * 6}).as_numpy_iterator())
     assert isinstance(got[0]["x"], np.ndarray) and got[0]["n"] == "a"
