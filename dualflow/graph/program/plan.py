@@ -318,7 +318,8 @@ class Planner:
 
     def _results_of_body(self) -> None:
         """Assign each output of a body memory that its instruction provides, or, if its size
-        depends on data, a dynamic slot that is not freed."""
+        depends on data, a dynamic slot that is not freed. Only a carry of known size stays in the
+        memory of its parameter."""
         plan, outputs = self.plan, self.graph.outputs
         plan.results = outputs[:len(outputs) - self.graph.n_versions]
         seen: set[Buffer] = set()
@@ -327,7 +328,7 @@ class Planner:
             if buffer.kind is DYNAMIC and buffer not in seen:
                 seen.add(buffer)
                 continue
-            stays = (buffer.kind is ARG and k in self.carried
+            stays = (buffer.kind is ARG and k in self.carried and not is_dynamic(x)
                      and plan.where[self.carried[k]] == (buffer, offset))
             if not stays and (buffer.kind is not ARENA or offset or buffer.size != nbytes(x)):
                 plan.results[k], buffer = self._copy(x)
