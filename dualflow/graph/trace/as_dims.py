@@ -38,6 +38,7 @@ def dims_of(trace: Any, x: Symbol) -> tuple[Dim, ...]:
     except DependsOnData:
         if None in x.known_shape:
             raise _unfit(x, "a vector whose length is known while it is traced") from None
+    trace.outliner.measured.add(x)
     if not x.ndim:
         return (Dim(None, "element", (x,), trace),)
     return tuple([Dim(None, "element", (x, k), trace) for k in range(x.known_shape[0] or 0)])

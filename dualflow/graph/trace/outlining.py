@@ -7,7 +7,7 @@ back to the recorded value. `Trace` translates with both, so no other code needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence, Set as AbstractSet
 from types import CodeType
 
 from dualflow._core import Dim, PushedItem, Symbol, symbol, symbol_like, twin
@@ -59,6 +59,8 @@ class Outliner:
         Facts about traced bools, for the conversion of control flow.
     undefined : set of Node
         Placeholders in a branch for a value that another branch computes (`undefined.py`).
+    measured : set of Symbol
+        Values of which Python has data-dependent elements as numbers.
     lock : lock
         Held while outputs are added to a call, while the trace is copied, and in the contexts of
         `opened` and `reading`.
@@ -78,6 +80,7 @@ class Outliner:
         self.escaped: Exception | None = None
         self.conditions: Any = None
         self.undefined: set[Node] = set()
+        self.measured: set[Symbol] = set()
         self.lock: Any = reentrant_lock()
         self._owner: dict[Node, Node] = {}              # node of a body -> owner of the body
         self._outside: dict[Symbol, Symbol] = {}        # inner value -> output of its call
@@ -93,10 +96,10 @@ class Outliner:
         """Move the nodes of `graph` from `start` on into the body of `call`, a new node. If
         `outputs` is given (a call with a Rule), the call returns them under new identities.
 
-        Leaves stay in the graph. If a size depends on data, all nodes stay.
+        Leaves stay in the graph. If a size or a number of Python depends on data, all nodes stay.
         """
         own = [node for node in graph.nodes[start:] if node.op not in LEAVES]
-        if sized_inside(graph.nodes[start:], own):
+        if sized_inside(graph.nodes[start:], own, self.measured):
             own = []
         if not own and not outputs:
             return
@@ -258,11 +261,13 @@ def row_of(x: Symbol, nodes: Iterable[Node]) -> Symbol:
     return x
 
 
-def sized_inside(nodes: Iterable[Node], own: Sequence[Node]) -> bool:
-    """Return True if a size of an output of `own` depends on data, or if a Feed among `nodes` has
-    an argument that depends on such a size."""
+def sized_inside(nodes: Iterable[Node], own: Sequence[Node],
+                 measured: AbstractSet[Symbol]) -> bool:
+    """Return True if a size of an output of `own` depends on data, if the output is in `measured`,
+    or if a Feed among `nodes` has an argument that depends on such a size."""
     made = {y for node in own for y in node.outputs}
-    return any([y.data_dependent or y.data_dependent_shape for y in made]) or any(
+    return not made.isdisjoint(measured) or any(
+        [y.data_dependent or y.data_dependent_shape for y in made]) or any(
         [d.kind != "argument" and d.args[0] in made for node in nodes
          if isinstance(node.data, Feed) for a in node.data.args if isinstance(a, Dim)
          for d in leaves(a)])

@@ -20,7 +20,7 @@ from dualflow._core import (
     map_attrs,
 )
 from dualflow.dtypes import DType, float64, int64
-from dualflow.errors import DualflowError
+from dualflow.errors import DualflowError, TracedValueError
 from dualflow.graph.ir import (
     LOOP,
     PARAMETER,
@@ -100,7 +100,10 @@ class Specializer(Copier):
     def _tensor(self, d: Dim) -> Symbol:
         """Return the tensor that holds a leaf of a Dim at run time."""
         if d.kind != "argument":
-            return self.here(self._measured(d.args[0]))
+            x = self._measured(d.args[0])
+            if not any([at.graph is x.graph for at in self.open]):
+                self.trace.outliner.outside(d.args[0])      # raises the error for such a value
+            return self.here(x)
         dtype = float64 if isinstance(d.hint, float) else int64
         if self.given is not None:
             return self.numbers.constant(self.size(d), dtype)
@@ -353,6 +356,8 @@ def specialize(trace: Trace, shapes: Mapping[int, Sequence[int]],
             graph = walk.run()
         except GuardError:
             return None
+        except TracedValueError:    # a number from inside a branch or a loop body
+            raise
         except DualflowError:
             if trace.guards:        # the error may be due to a decision that does not hold
                 return None
