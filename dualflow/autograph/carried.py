@@ -93,6 +93,7 @@ class Carried:
         self.can_peel = can_peel
         self.dtypes: dict[int, Any] = {}        # inferred dtypes of numbers, by index
         self.shapes: dict[int, Any] = {}        # with None for a size that changes
+        self.changed: set[tuple[int, ...]] = set()      # paths of static fields that change
         self.replaced: set[int] = set()         # ids of lists and dicts replaced by other objects
         self.late: bool = value is UNDEFINED    # whether an iteration determines its type
         self.at_end: Any = None                 # the structure, with slots
@@ -109,15 +110,21 @@ class Carried:
             self.value = nest.rebuild(self.like, lambda x: filler(as_tensor(unwrapped(x)))
                                       if is_tensor(x) else x)
         self._n_tensors = len([x for x in nest.flatten(self.value) if is_tensor(x)])
-        self.structure: Any = self.value if self.value is UNDEFINED else nest.rebuild(
-            self.value, self._leaf)
+        self.structure: Any = self.value if self.value is UNDEFINED else self._opened(self.value)
         return self.start
 
-    def _leaf(self, x: Any) -> Any:
+    def _opened(self, x: Any, path: tuple[int, ...] = (), static: bool = False) -> Any:
+        """Return part `path` of the value with Holes for what the loop carries. `static`: whether
+        numbers in it stay constant until an iteration changes one."""
         if type(x) is MutableRef and id(x.box) in self.replaced:
-            return nest.rebuild(x.value, self._leaf)
+            x = x.value
+        if not is_tensor(x) and nest.is_nested(x):
+            static |= getattr(x, "_has_static_fields", False)
+            return nest.remade(x, [self._opened(y, (*path, k), static)
+                                   for k, y in enumerate(nest.parts(x))])
         number = is_number(x)
-        if not (is_tensor(x) or (number and not self.constant)):
+        constant = self.constant or (static and path not in self.changed)
+        if not (is_tensor(x) or (number and not constant)):
             return x
         k = len(self.start)
         self.start.append(tensor(x, self.dtypes.get(k, guess(x) if number else None)))
@@ -243,7 +250,8 @@ class Carried:
         self.at_end = nest.rebuild(value, leaf)
         return found
 
-    def _fit(self, structure: Any, value: Any, params: list[Any], found: list[Any]) -> None:
+    def _fit(self, structure: Any, value: Any, params: list[Any], found: list[Any],
+             path: tuple[int, ...] = ()) -> None:
         """Decompose the value after an iteration by the structure of the value before it."""
         if isinstance(structure, Hole):
             found.append(self._tensor(value, params[structure.place], structure.place))
@@ -251,15 +259,18 @@ class Carried:
         if type(value) is MutableRef and type(structure) is not MutableRef:
             value = value.value
         if same_containers(structure, value):
-            for a, b in zip(nest.parts(structure), nest.parts(value), strict=True):
-                self._fit(a, b, params, found)
+            both = zip(nest.parts(structure), nest.parts(value), strict=True)
+            for k, (a, b) in enumerate(both):
+                self._fit(a, b, params, found, (*path, k))
             return
         if same(structure, value):
             return
         if type(structure) is MutableRef:
             self.replaced.add(id(structure.box))
             raise RetraceBody
-        if self.constant and is_number(structure) and (is_number(value) or is_tensor(value)):
+        if is_number(structure) and (is_number(value) or is_tensor(value)):
+            if not self.constant:
+                self.changed.add(path)
             self.constant = False
             raise RetraceBody
         self._refuse(value, None)

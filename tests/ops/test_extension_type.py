@@ -244,3 +244,88 @@ def test_spec_of_its_own():
 
     with pytest.raises(AttributeError, match="has not set 'a'"):
         Unset.Spec()
+
+
+class Sized(df.experimental.ExtensionType):
+    x: df.Tensor
+    n: int
+    scale: float = 2.
+
+
+class Around(df.experimental.ExtensionType):
+    inner: Sized
+    parts: tuple[int, ...]
+    sparse: df.SparseTensor
+
+
+class Open(df.experimental.ExtensionType):
+    x: df.Tensor
+    n: typing.Any
+    m: int
+
+
+def test_unchanged_static_fields_stay_numbers_in_loops():
+    kinds = []
+
+    def note(*numbers):
+        kinds.extend([type(n) for n in numbers])
+
+    def step(p):
+        note(p.n, p.scale)
+        return Sized(p.x * p.scale + df.zeros([p.n]), p.n, p.scale)
+
+    def for_statement(p):
+        for _ in df.range(2):
+            p = step(p)
+        return p
+
+    def while_statement(p):
+        while df.reduce_sum(p.x) < 50.:
+            p = step(p)
+            if p.x[0] > 20.:
+                break
+        return p
+
+    def in_a_structure(p):
+        d = {"p": [p], "k": 0}
+        for _ in df.range(2):
+            d = {"p": [step(d["p"][0])], "k": d["k"] + 1}
+        return d["p"][0]
+
+    def around(p):
+        a = Around(p, [1, 2], df.sparse.from_dense([[0., 3.]]))
+        for _ in df.range(2):
+            note(*a.parts)
+            a = Around(df.function(step)(a.inner), a.parts, a.sparse * 2.)
+        note(*a.parts)
+        return Sized(a.inner.x * df.sparse.reduce_sum(a.sparse), a.inner.n)
+
+    p = Sized(df.constant([1., 2.]), 2)
+    for f in (for_statement, while_statement, in_a_structure, around):
+        want = f(p)
+        for passes in (False, True):
+            made = df.function(f, passes=passes)(p)
+            assert made.x.tolist() == want.x.tolist()
+            assert type(made.n) is int and made.n == 2 and type(made.scale) is float
+    assert not {kind for kind in kinds if kind not in (int, float)}
+
+
+def test_changed_static_fields():
+    """A field that a loop changes becomes a tensor, if its type allows one."""
+    @df.function
+    def f(p):
+        for _ in df.range(3):
+            p = Open(p.x + 1., p.n * 2, p.m)
+        return p
+
+    made = f(Open([1.], 1, 5))
+    assert made.n.item() == 8 and made.x.tolist() == [4.] and made.m == 5
+
+    @df.function
+    def refused(p):
+        for _ in df.range(3):
+            p = Sized(p.x, p.n + 1)
+        return p
+
+    with pytest.raises(TypeError, match=r"field 'n' is .*Symbol.*, expected int"):
+        refused(Sized([1.], 1))
