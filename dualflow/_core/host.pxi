@@ -4,6 +4,25 @@
 
 ctypedef c_bool (*poll_fn)(void *context) noexcept nogil
 
+cdef extern from *:
+    """
+    static DF_THREAD_LOCAL int df_host_depth;   /* runs of this thread that are calling Python */
+    """
+    int df_host_depth
+
+cdef object FAILURE_HOOK = None
+
+
+def host_depth():
+    """Return the number of runs of this thread that are calling Python."""
+    return df_host_depth
+
+
+def set_failure_hook(hook):
+    """Call `hook` with the `host_depth` of the callbacks of a run when the run has failed."""
+    global FAILURE_HOOK
+    FAILURE_HOOK = hook
+
 # id -> HostFunction. Weak: a callable may refer to values of the graph that calls it, so only the
 # graph may own the callable.
 cdef object HOST = _weakref.WeakValueDictionary()
@@ -137,14 +156,16 @@ cdef struct Aside:
 cdef Aside step_aside() noexcept:
     """Leave the trace, the tapes and the run of this thread, so that Python code can be called.
     Return the state for `step_back`."""
-    global df_tape_top, df_trace_top
+    global df_tape_top, df_trace_top, df_host_depth
     cdef Aside aside = Aside(pause_work(), df_tape_top, df_trace_top)
+    df_host_depth += 1
     df_tape_top = df_trace_top = NULL
     return aside
 
 
 cdef void step_back(Aside aside) noexcept:
-    global df_tape_top, df_trace_top
+    global df_tape_top, df_trace_top, df_host_depth
+    df_host_depth -= 1
     df_tape_top, df_trace_top = aside.tape, aside.graph
     resume_work(aside.working)
 

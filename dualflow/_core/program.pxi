@@ -387,6 +387,9 @@ cdef class Program:
                 release_variables(request)
                 request.n_writes = 0       # nothing is left to release
             raise self.on_error(failed, exc)
+        finally:
+            if FAILURE_HOOK is not None:
+                FAILURE_HOOK(df_host_depth + 1)
 
     cdef tuple hold(self, args):
         """Return the arguments as a tuple, which keeps them alive while the GIL is released."""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from dualflow._core import Tensor, TensorSpec
+from dualflow._core import Tensor, TensorSpec, host_depth, set_failure_hook
+from dualflow._util.locks import ThreadLocal
 from dualflow.data.stage import Stage
 from dualflow.data.structure import flatten, pack
 from dualflow.dtypes import bool_, int64
@@ -18,6 +19,17 @@ from dualflow.errors import OutOfRangeError, UnimplementedError
 from dualflow.ops.control_flow import registered
 
 __all__ = ["Elements", "next_element"]
+
+# open_passes: of this thread, a list of (host_depth, Elements, number of the pass)
+_local = ThreadLocal()
+
+
+def _end_passes(depth: int) -> None:
+    """End the passes of a run that has failed."""
+    passes = getattr(_local, "open_passes", None)
+    while passes and passes[-1][0] >= depth:
+        _, elements, number = passes[-1]
+        elements._end(number)
 
 
 def host(function: Callable[..., Any], inputs: list[Tensor], types: Any, name: str) -> Any:
@@ -84,6 +96,10 @@ class Elements:
     def _open(self) -> int:
         number = next(self.numbers)
         self.passes[number] = self.start()
+        if not hasattr(_local, "open_passes"):
+            _local.open_passes = []
+            set_failure_hook(_end_passes)
+        _local.open_passes.append((host_depth(), self, number))
         return number
 
     def _more(self, handle: Tensor) -> bool:
@@ -97,9 +113,14 @@ class Elements:
         return self.ahead.pop(int(handle))
 
     def _close(self, handle: Tensor) -> list[Any]:
-        self.passes.pop(int(handle), None)
-        self.ahead.pop(int(handle), None)
+        self._end(int(handle))
         return []
+
+    def _end(self, number: int) -> None:
+        """Release a pass, which this thread has begun."""
+        self.passes.pop(number, None)
+        self.ahead.pop(number, None)
+        _local.open_passes[:] = [x for x in _local.open_passes if x[1:] != (self, number)]
 
     def more(self) -> Any:
         """Return whether there is another element, a traced bool."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow.data import traced
 
 TABLE = np.arange(30, dtype="f4").reshape(10, 3)
 NUMBERS = df.data.Dataset.range(10)
@@ -195,3 +196,87 @@ def test_text_cannot_be_iterated():
 
     with pytest.raises(df.errors.UnimplementedError, match="expected tensors of known rank"):
         f()
+
+
+def source(n, fails=False):
+    """Return a dataset of 0., 1., ..., n - 1., after which it may raise."""
+    def elements():
+        yield from map(np.float32, range(n))
+        if fails:
+            raise ValueError("no more")
+
+    return df.data.Dataset.from_generator(elements, output_signature=df.TensorSpec([]))
+
+
+def failing_loop(x, data):
+    for y in data:
+        df.debugging.assert_less(y * x, 4.)
+        x = x + y
+    return x
+
+
+def failing_nested_loop(x):
+    for y in source(3):
+        for z in source(3):
+            df.debugging.assert_less(y + z, 3.)
+            x = x + z
+    return x
+
+
+def failing_inner_run(x):
+    inner = df.function(failing_nested_loop)
+
+    def call(v):
+        with pytest.raises(df.errors.InvalidArgumentError):
+            inner(v)
+        return v
+
+    for y in source(3):
+        x = x + df.py_function(call, [y], df.float32)
+    df.debugging.assert_less(x, 0.)
+    return x
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: failing_loop(x, source(9)), lambda x: failing_loop(x, source(3, True)),
+    failing_nested_loop, failing_inner_run])
+def test_failed_runs_release_their_passes(function):
+    f, opened = df.function(function), []
+    with pytest.MonkeyPatch.context() as patched:
+        old = traced.Elements.__init__
+
+        def init(self, *args):
+            old(self, *args)
+            opened.append(self)
+
+        patched.setattr(traced.Elements, "__init__", init)
+        for _ in range(3):
+            with pytest.raises((df.errors.InvalidArgumentError, ValueError)):
+                f(df.constant(1.))
+    assert opened
+    assert not any([x.passes or x.ahead for x in opened])
+    assert not traced._local.open_passes
+
+
+def test_failed_inner_run_keeps_the_outer_pass():
+    @df.function
+    def inner(x):
+        for y in df.data.Dataset.range(3):
+            df.debugging.assert_less(df.cast(y, df.float32), x)
+        return x
+
+    def call(x):
+        try:
+            return inner(x)
+        except df.errors.InvalidArgumentError:
+            return -x
+
+    @df.function
+    def outer():
+        total = df.constant(0.)
+        for y in df.data.Dataset.from_tensor_slices([1., 2., 5., 7.]):
+            total = total * 10. + df.py_function(call, [y], df.float32)
+        return total
+
+    for _ in range(2):
+        assert outer().item() == -1. * 1000. - 200. + 50. + 7.
