@@ -54,14 +54,14 @@ def as_tensor(value, dtype=None, caller="convert_to_tensor"):
     Operand, which ops accept, is returned unchanged."""
     cdef Tensor x
     cdef int wanted
-    if isinstance(value, Operand) and dtype is None:
-        return value
     if is_tensor(value):
         if type(value) is Symbol:
             check_alive(<Symbol>value, caller)
         x = <Tensor>value
     elif isinstance(value, Variable):
         x = read_variable(<Variable>value)
+    elif dtype is None and isinstance(value, Operand):
+        return value
     else:
         return to_tensor(value, dtype, caller)
     if dtype is None:
