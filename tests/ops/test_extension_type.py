@@ -329,3 +329,23 @@ def test_changed_static_fields():
 
     with pytest.raises(TypeError, match=r"field 'n' is .*Symbol.*, expected int"):
         refused(Sized([1.], 1))
+
+
+class Written(df.experimental.ExtensionType):
+    x: df.Tensor
+    text: df.strings.StringTensor
+
+
+def test_text_in_loops_and_branches():
+    def step(i, w):
+        return i + 1, Written(w.x * 2., w.text + "!")
+
+    def f(w):
+        _, w = df.while_loop(lambda i, w: i < 2, step, (0, w))
+        w = df.cond(w.x > 3., lambda: Written(w.x, w.text + "?"), lambda: w)
+        return w.x, w.text
+
+    w = Written(1., df.constant(["a", "bc"]))
+    for g in (f, df.function(f), df.function(f, passes=False)):
+        x, text = g(w)
+        assert x.item() == 4. and text.tolist() == [b"a!!?", b"bc!!?"]

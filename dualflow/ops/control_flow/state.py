@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 Shape: TypeAlias = "Sequence[int | None]"
+TENSORS = TensorBase, Operand       # Operand: constant text
 
 
 def tensors(structure: Any, caller: str) -> Any:
@@ -69,7 +70,7 @@ def stopped(structure: Any) -> Any:
 def _rebuilt(structure: Any, leaf: Callable[[Any], Any]) -> Any:
     """Return a structure with `leaf` applied to each leaf but None and static fields."""
     def field(x: Any) -> Any:
-        return leaf(x) if isinstance(x, TensorBase) else x
+        return leaf(x) if isinstance(x, TENSORS) else x
 
     def outside(x: Any) -> Any:
         if _has_static_fields(x):
@@ -89,7 +90,7 @@ def is_static(structure: Any) -> list[bool]:
 
     def outside(x: Any) -> Any:
         if _has_static_fields(x):
-            found.extend([not isinstance(y, TensorBase) for y in flatten(x)])
+            found.extend([not isinstance(y, TENSORS) for y in flatten(x)])
         else:
             found.append(x is None)
 
