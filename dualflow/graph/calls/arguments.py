@@ -51,10 +51,8 @@ def may_change(x: Any) -> bool:
 
 def flatten(item: Any, path: str, leaves: list[Any], paths: list[str], arrays: bool = False,
             around: tuple[int, ...] = ()) -> Any:
-    """Append the leaves of a structure and their paths to the lists; return the skeleton.
-
-    Arrays become tensors unless `arrays` is True. Recursive.
-    """
+    """Append the leaves of a structure and their paths to the lists; return the skeleton. Arrays
+    become tensors unless `arrays` is True. Recursive."""
     text = None if arrays or isinstance(item, TensorBase) else text_parts(item)
     if text:
         return text[0], ("_handles",), (flatten(text[1], path, leaves, paths),)
@@ -333,7 +331,7 @@ class Arguments:
         """Convert each list or number for which the signature has a tensor."""
         def convert(spec: Any, value: Any, name: str) -> Any:
             if not isinstance(spec, TensorSpec):
-                return value
+                return value if current_graph() is None else self.signature.sized(value)
             if spec.dtype == "string":
                 return late("string_tensor").text(value, name)
             given = isinstance(value, list | tuple | int | float)

@@ -59,6 +59,15 @@ class Signature:
             return (args,)
         return args if self.simple and len(args) == len(self.names) else None
 
+    @staticmethod
+    def sized(value: Any) -> Any:
+        """Return an argument in whose sparse tensors the shape is a tuple of sizes, as in their
+        specs. In a trace, it may be a tensor."""
+        def has_sizes(x: Any) -> bool:
+            return isinstance(x, Composite) and hasattr(x, "_with_sizes")
+
+        return rebuild(value, lambda x: x._with_sizes() if has_sizes(x) else x, has_sizes)
+
     @cached_property
     def full(self) -> inspect.Signature:
         """The signature with kinds and defaults."""

@@ -167,6 +167,9 @@ class SparseTensor(Composite):
         known = isinstance(dims, tuple) and all([type(n) is int or type(n) is Dim for n in dims])
         return dims if known else ints(dims, "SparseTensor: dense_shape")
 
+    def _with_sizes(self) -> SparseTensor:
+        return self._made(self.indices, self.values, self.sizes)
+
     @property
     def dense_shape(self) -> Tensor:
         dims: Any = self._dims

@@ -117,3 +117,16 @@ def test_loops_and_branches(n):
 def test_static_fields_do_not_change(f):
     with pytest.raises(errors.InvalidArgumentError, match="4"):
         df.function(f)(Pair(3, [1., 2.], df.sparse.eye(2)))
+
+
+def test_computed_shape_of_an_argument():
+    """The argument of an inner function has a tensor as dense_shape, its signature has sizes."""
+    inner = df.function(lambda x: df.sparse.to_dense(x), input_signature=[
+        df.SparseTensorSpec([None, None], df.float32)])
+
+    def outer(x):
+        n = df.cast(df.reduce_sum(x), df.int64)
+        return inner(df.SparseTensor([[0, 1]], [5.], df.stack([n, n])))
+
+    for k in (2., 3.):
+        assert df.function(outer)(df.constant([k])).tolist() == outer(df.constant([k])).tolist()
