@@ -28,7 +28,9 @@ class Pair(df.experimental.ExtensionType):
     x: df.Tensor
     s: df.SparseTensor
     r: df.RaggedTensor
+    t: df.strings.StringTensor
     name: str = "pair"
+    n: int = 2
 
 
 class Step(NamedTuple):
@@ -52,7 +54,7 @@ def mean(x: Any) -> Any:
     """Return a number that depends on all elements of a value; from -1 to 1."""
     kind = kind_of(x)
     if kind == "pair":
-        return (mean(x.x) + mean(x.s) + mean(x.r)) / 3.
+        return (mean(x.x) + mean(x.s) + mean(x.r) + mean(x.t)) / 4.
     if kind == "text":
         x = df.cast(df.strings.to_hash_bucket_fast(x, 7), df.float32)
     elif kind == "ragged text":
@@ -61,7 +63,9 @@ def mean(x: Any) -> Any:
         x = x.values
     elif kind == "ragged":
         x = x.flat_values
-    return df.tanh(df.reduce_sum(df.tanh(df.cast(x, df.float32))))
+    if x.dtype != df.float64:
+        x = df.cast(x, df.float32)
+    return df.tanh(df.reduce_sum(df.tanh(x)))
 
 
 def settled(x: Any, like: Any) -> Any:
@@ -78,7 +82,8 @@ def settled(x: Any, like: Any) -> Any:
         return like.with_values(df.tanh(like.values) + df.cast(m, like.dtype))
     if kind == "ragged":
         return like.with_flat_values(df.tanh(like.flat_values) * df.cast(m, like.dtype))
-    return Pair(settled(x, like.x), settled(x, like.s), settled(x, like.r), like.name)
+    return Pair(settled(x, like.x), settled(x, like.s), settled(x, like.r), settled(x, like.t),
+                like.name, like.n)
 
 
 def number(x: Any, most: int) -> Any:
@@ -172,9 +177,12 @@ STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
         lambda: df.concat([r, r], 0), lambda: r.flat_values,
         lambda: df.cast(r.row_lengths(), df.float32))),
     # values with fields
-    "pair": (["dense", "sparse", "ragged"], lambda x, s, r, k: Pair(x, s, r, "ab"[k % 2])),
-    "field": (["pair"], lambda p, k: [p.x, p.s, p.r][k % 3]),
-    "fields": (["pair"], lambda p, k: Pair(p.x * 2., -p.s, p.r + 1., p.name + "c")),
+    "pair": (["dense", "sparse", "ragged", "text"], lambda x, s, r, t, k: Pair(
+        x, s, r, t, "ab"[k % 2], k % 3)),
+    "field": (["pair"], lambda p, k: [p.x, p.s, p.r, p.t][k % 4]),
+    "fields": (["pair"], lambda p, k: Pair(
+        p.x * 2., -p.s, p.r + 1., p.t + "c", p.name + "c", p.n + 1)),
+    "number field": (["pair"], lambda p, k: df.tile(df.reshape(p.x, [-1]), [p.n]) * float(p.n)),
 }
 
 
@@ -222,19 +230,24 @@ class Program:
         s = df.sparse.from_dense(a)
         return [df.constant(floats(3, 3)), s, r,
                 df.constant([str(w) for w in rng.choice(WORDS, n)]),
-                Pair(floats(3), s * 2., r * .5)]
+                Pair(floats(3), s * 2., r * .5, df.constant(["p", "q"]))]
 
     def body(self, wrap: Any, v: Any, *args: Any) -> list[Any]:
         """The function that is traced."""
         pool = [v.value(), *args]
         self.do(wrap, self.steps, pool)
-        v.assign_add(df.zeros_like(v) + mean(pool[-1]))
+        v.assign_add(df.zeros_like(v) + df.cast(mean(pool[-1]), v.dtype))
         return pool[-5:]
 
     def do(self, wrap: Any, steps: tuple[Step, ...], pool: list[Any]) -> Any:
         """Append the results of the valid steps to the pool, and return the last one."""
         for step in steps:
             if step.kind in NESTED:
+                n = len(pool)
+                more = [pool[-1 - k % n] for k in (step.j, step.i)] if step.kind in (
+                    "loop", "while") else []
+                for inside in step.blocks if self.learns and step.kind != "inner" else ():
+                    self.do(wrap, inside, [*pool, *more])    # a trace records each branch
                 made = getattr(self, step.kind)(wrap, step, pool)
             elif self.valid.setdefault(step.number, self.learns):
                 try:
@@ -254,7 +267,7 @@ class Program:
         """Return the result of a step of the table, or None if it has no operands."""
         kinds, function = STEPS[step.kind]
         operands = []
-        for kind, i in zip(kinds, (step.i, step.j, step.k), strict=False):
+        for kind, i in zip(kinds, (step.i, step.j, step.k, step.i + step.j), strict=False):
             found = [x for x in pool if kind_of(x) == kind]
             if not found:
                 return None
@@ -288,14 +301,17 @@ class Program:
         return x
 
     def inner(self, wrap: Any, step: Step, pool: list[Any]) -> Any:
-        """Call an inner function. The sizes of a sparse tensor may depend on data, and such sizes
-        are not yet supported as results of an inner function."""
+        """Call an inner function with values of all kinds, once or twice."""
         def function(*values: Any) -> Any:
-            made = self.do(wrap, step.blocks[0], list(values))
-            return mean(made) if kind_of(made) in ("sparse", "pair") else made
+            return self.do(wrap, step.blocks[0], list(values))
 
-        values = [x for x in pool if kind_of(x) not in ("sparse", "pair")]
-        return wrap(function)(*values[-4:])
+        f, values = self.wrapped(wrap, function, step, pool[-4:]), pool[-4:]
+        made = f(*values)
+        return settled(f(*values[:-1], settled(made, values[-1])), made) if step.j % 3 else made
+
+    def wrapped(self, wrap: Any, function: Any, step: Step, values: list[Any]) -> Any:
+        """Return the traced inner function of a step, which is called with values like these."""
+        return wrap(function)
 
     def while_(self, wrap: Any, step: Step, pool: list[Any]) -> Any:
         x, y = pool[-1 - step.i % len(pool)], pool[-1 - step.j % len(pool)]
@@ -311,7 +327,7 @@ class Program:
     def run(self, wrap: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
         """Return the results of the calls and the variable after each, and the gradients."""
         v = df.Variable(np.linspace(-1., 1., 9, dtype="float32").reshape(3, 3))
-        f = wrap(lambda *args: self.body(wrap, v, *args))
+        f = self.outer(wrap, lambda *args: self.body(wrap, v, *args))
 
         def graded(*args: Any) -> Any:
             x, s, r, _, p = args
@@ -319,12 +335,12 @@ class Program:
             with df.GradientTape() as tape:
                 tape.watch(sources[:-1])
                 made = (plain if self.inside else f)(*args)
-                loss = df.add_n([mean(y) for y in made])
+                loss = df.add_n([df.cast(mean(y), df.float32) for y in made])
             gradients = tape.gradient(loss, sources, unconnected_gradients="zero")
             return made, loss, [df.convert_to_tensor(g) for g in gradients]
 
         plain = lambda *args: self.body(wrap, v, *args)  # noqa: E731
-        whole = wrap(graded) if self.inside else graded
+        whole = self.outer(wrap, graded) if self.inside else graded
         seen: list[Any] = []
         slopes: list[Any] = []
         for args in self.args:
@@ -333,12 +349,16 @@ class Program:
             slopes += gradients
         return seen, slopes
 
+    def outer(self, wrap: Any, f: Any) -> Any:
+        """Return the traced function of the program."""
+        return wrap(f)
+
     def reference(self) -> tuple[list[Any], list[Any]]:
         """Return the results of plain Python, after it has found the valid steps."""
         known = None
         while known != self.valid:
             known = dict(self.valid)
-            made = self.run(lambda f: f)
+            made = self.run(lambda f, signature=None: f)
         self.learns = False
         return made
 
@@ -352,7 +372,7 @@ def leaves(x: Any) -> Any:
         return [leaves(y) for y in x]
     kind = kind_of(x)
     if kind == "pair":
-        return [kind, x.name, leaves(x.x), leaves(x.s), leaves(x.r)]
+        return [kind, x.name, x.n, leaves(x.x), leaves(x.s), leaves(x.r), leaves(x.t)]
     if kind == "sparse":
         return [kind, x.indices, x.values, x.dense_shape]
     if kind == "text":
@@ -362,14 +382,15 @@ def leaves(x: Any) -> Any:
     return [kind, leaves(x.flat_values), *x.nested_row_splits]
 
 
-def check(seed: int) -> None:
+def check(seed: int, kind: Any = Program) -> None:
     """Check that the program of a seed, traced with or without passes, matches plain Python."""
-    program = Program(seed)
+    program = kind(seed)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         want, slopes = program.reference()
         for passes in sampling.passes(seed):
-            made, found = program.run(lambda f, on=passes: df.function(f, passes=on))
+            made, found = program.run(lambda f, signature=None, on=passes: df.function(
+                f, input_signature=signature, passes=on))
             wrong = difference(made, want)
             assert wrong is None, f"seed {seed}, passes={passes}: {wrong}"
             for g, w in zip(found, slopes, strict=True):

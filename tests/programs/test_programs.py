@@ -3,7 +3,16 @@
 import pytest
 
 from tests import sampling
-from tests.programs import composites, control, derivatives, names, sizes, state, written
+from tests.programs import (
+    composites,
+    control,
+    derivatives,
+    names,
+    signatures,
+    sizes,
+    state,
+    written,
+)
 from tests.programs.program import check
 
 
@@ -20,6 +29,17 @@ def test_branches_and_loops(seed):
 @pytest.mark.parametrize("seed", sampling.part(range(20), 10))
 def test_composites(seed):
     composites.check(seed)
+
+
+@pytest.mark.parametrize("seed", sampling.part(range(20), 10))
+def test_signatures_of_composites(seed):
+    signatures.check(seed)
+
+
+def test_differences_of_composites():
+    """Some programs have kinks; nearly all agree."""
+    seeds = sampling.part(range(40), 4)
+    assert sum(map(signatures.matches_differences, seeds)) > .9 * len(seeds)
 
 
 @pytest.mark.parametrize("seed", sampling.part(range(25), 2))

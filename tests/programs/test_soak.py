@@ -23,6 +23,7 @@ from tests.programs import (
     failures,
     names,
     program,
+    signatures,
     sizes,
     state,
     written,
@@ -33,7 +34,8 @@ EVERY = 30.             # seconds between lines
 CHECKS = {"programs": program.check, "gradients around calls": around.check,
           "failures": failures.check, "branches and loops": control.check,
           "written": written.check, "names": names.check, "derivatives": derivatives.check,
-          "composites": composites.check, "sizes": sizes.check, "state": state.check}
+          "composites": composites.check, "signatures": signatures.check,
+          "sizes": sizes.check, "state": state.check}
 
 
 def left():
