@@ -6,13 +6,15 @@ import os
 from typing import Any
 
 from dualflow._core import Variable
-from dualflow.errors import DataLossError, DualflowError, NotFoundError
+from dualflow.errors import DataLossError, DualflowError, NotFoundError, ResourceExhaustedError
 from dualflow.io.content import TensorFile, content_of
 from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.save import FILE, FORMAT, FUNCTIONS, SIGNATURES
 from dualflow.io.signatures import SignatureFunction
 from dualflow.modules import Module
+from dualflow.ops.array.shape import reshape
 from dualflow.ops.random.random_generator import Generator, get_global_generator
+from dualflow.ops.string_tensor import text
 
 __all__ = ["LoadedModule", "contains_saved_model", "load"]
 
@@ -65,8 +67,9 @@ def load(export_dir: Any, tags: Any = None, options: Any = None) -> LoadedModule
     with content_of(path, FORMAT) as content:
         try:
             return Loading(content).modules[0]
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            if isinstance(error, DualflowError):
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError,
+                DualflowError) as error:
+            if isinstance(error, DataLossError | ResourceExhaustedError):
                 raise
             raise DataLossError(f"{path} has an invalid manifest: {error!r}") from error
 
@@ -113,6 +116,8 @@ class Loading:
             name: Variable(tensors.pop(name), trainable, called)
             for name, (called, trainable) in said["variables"].items()}
         self.saved |= tensors
+        for name, (shape, texts) in said.get("texts", {}).items():
+            self.saved[name] = reshape(text([x.encode("latin-1") for x in texts], "load"), shape)
         for name, state in said["generators"].items():
             self.saved[name] = Generator(0)
             self.saved[name].__setstate__(state)

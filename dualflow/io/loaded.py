@@ -20,8 +20,9 @@ from dualflow.graph.calls.arguments import (
 )
 from dualflow.graph.calls.function import Function
 from dualflow.io.replay import OtherSizes, TraceInterpreter
-from dualflow.io.structure import loaded, signature_of
+from dualflow.io.structure import TEXT, loaded, signature_of
 from dualflow.ops.random.random_generator import get_global_generator
+from dualflow.ops.string_tensor import is_text, text
 
 SIZES = 28, 784, 5040           # assumed sizes: of images, and a multiple of small numbers
 GLOBAL = "global"               # the name of the global generator
@@ -51,7 +52,7 @@ class LoadedFunction:
         return LoadedFunction, (self.said, own)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        treedef, leaves, _ = self._arguments.bind(args, kwargs)
+        treedef, leaves, _ = self._arguments.bind(*self._with_text(args, kwargs))
         leaves = [x.value() if isinstance(x, Variable) else x for x in leaves]
         keys = [leaf_key(x) for x in leaves]
         refused: OtherSizes | None = None
@@ -74,6 +75,21 @@ class LoadedFunction:
         raise InvalidArgumentError(
             f"{self.name}: got ({', '.join(map(str, keys))}), it was saved for "
             + " and ".join(map(str, self._traces)))
+
+    def _with_text(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """Convert the Python texts and lists of texts among arguments to tensors, for parameters
+        that take text tensors in a trace and no other value in any."""
+        names = self._arguments.names
+        found = [name for name, *parts in zip(names, *[t.treedef for t in self._traces],
+                                              strict=False) if parts and {*parts} == {TEXT}]
+        if not found:
+            return args, kwargs
+
+        def convert(name: str, x: Any) -> Any:
+            return text(x, f"{self.name}: {name}") if name in found and is_text(x) else x
+
+        return ([*map(convert, names, args), *args[len(names):]],
+                {name: convert(name, x) for name, x in kwargs.items()})
 
     def validate(self) -> None:
         """Trace and compile all traces, and raise the resulting errors."""

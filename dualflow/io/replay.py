@@ -31,6 +31,7 @@ from dualflow.graph.trace.without_gradient import without_gradient
 from dualflow.ops.array.join import stack
 from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.printing import printing
+from dualflow.ops.string_tensor import StringTensor
 
 
 class OtherSizes(InvalidArgumentError):
@@ -155,7 +156,8 @@ class TraceInterpreter:
         self.values[y] = as_tensor(self.leaves[leaf])
 
     def play_constant(self, y: int, name: str) -> None:
-        self.values[y] = self.saved[name]
+        found = self.saved[name]
+        self.values[y] = found._handles if isinstance(found, StringTensor) else found
 
     def play_variable(self, y: int, name: str) -> None:
         self.bind(y, self.saved[name])

@@ -16,6 +16,7 @@ from typing import Any
 from dualflow._core import (
     BoundFunction,
     Tensor,
+    TensorSpec,
     Variable,
     current_graph,
     snapshot_values,
@@ -38,6 +39,8 @@ from dualflow.io.signatures import as_module, described, functions_by_key
 from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
 from dualflow.modules import Module, attributes
 from dualflow.ops.random.random_generator import Generator, get_global_generator
+from dualflow.ops.string_handles import is_constant_text
+from dualflow.ops.string_tensor import StringTensor
 
 __all__ = ["save"]
 
@@ -68,9 +71,10 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     Raises
     ------
     UnimplementedError
-        If a trace calls Python (assertions, `py_function`), takes variables or objects as
-        arguments, or returns containers other than list, tuple and dict. `print` is saved, and
-        prints in calls of the loaded function, unless it prints text tensors or to a file.
+        If a trace calls Python (assertions, `py_function`, `df.strings`, lookup tables), takes
+        variables or objects as arguments, or returns containers other than list, tuple, dict and
+        ragged, sparse and text tensors. `print` is saved, and prints in calls of the loaded
+        function, unless it prints to a file.
     OSError
         If the file cannot be written; an existing file is unchanged.
 
@@ -114,9 +118,11 @@ class Saved:
 
     def __init__(self, module: Module) -> None:
         self.names: dict[int, str] = {}
+        self._named: list[Any] = []         # retains the objects, so that ids stay unique
         self.variables: dict[str, Variable] = {}
         self.constants: dict[str, Tensor] = {}
         self.generators: dict[str, Generator] = {}
+        self.texts: dict[str, StringTensor] = {}
         self.functions: list[Any] = []
         self._known: dict[int, int] = {}        # indices of functions, by id
         self.modules: list[Module] = [module, *module.submodules]
@@ -135,21 +141,23 @@ class Saved:
             self.signatures[key] = {"function": self._function(getattr(x, "_function", x), key),
                                     "inputs": inputs, "outputs": outputs}
 
-    def name(self, x: Variable | Tensor | Generator, wanted: str = "") -> str:
+    def name(self, x: Variable | Tensor | StringTensor | Generator, wanted: str = "") -> str:
         """Return the name of a variable, constant or generator; add it to the file if it is new."""
         found = self.names.get(id(x))
         if found is None and isinstance(x, Generator) and x is get_global_generator():
             return GLOBAL
         if found is None:
-            among: dict[str, Any] = (self.variables if isinstance(x, Variable) else
-                                     self.constants if isinstance(x, Tensor) else self.generators)
             kind = ("variables" if isinstance(x, Variable) else
-                    "constants" if isinstance(x, Tensor) else "generators")
+                    "generators" if isinstance(x, Generator) else
+                    "texts" if isinstance(x, StringTensor) or is_constant_text(x) else "constants")
+            among: dict[str, Any] = getattr(self, kind)
             found = f"{kind}/{wanted or len(among)}"
             while found in among:
                 found += "'"
             self.names[id(x)] = found
-            among[found] = x
+            self._named.append(x)
+            among[found] = (StringTensor._made(x) if kind == "texts" and isinstance(x, Tensor)
+                            else x)
         return found
 
     def tensors(self) -> dict[str, Any]:
@@ -161,6 +169,8 @@ class Saved:
         """Return the JSON part of the file."""
         return {"modules": self.trees, "functions": self.functions, "signatures": self.signatures,
                 "variables": {name: [v.name, v.trainable] for name, v in self.variables.items()},
+                "texts": {name: [list(x.shape), [y.decode("latin-1") for y in x._array.ravel()]]
+                          for name, x in self.texts.items()},
                 "generators": {name: self._state(g) for name, g in self.generators.items()}}
 
     def _state(self, generator: Generator) -> dict[str, Any]:
@@ -222,7 +232,8 @@ class Saved:
         """Raise an error if a function could not be loaded."""
         try:
             LoadedFunction(json.loads(json.dumps(said)),
-                           {**self.variables, **self.constants, **self.generators}).validate()
+                           {**self.variables, **self.constants, **self.generators,
+                            **self.texts}).validate()
         except (DualflowError, LookupError, AttributeError, ValueError) as error:
             raise UnimplementedError(f"save: {said['name']} cannot be saved: its trace cannot be "
                                      f"replayed ({error})") from error
@@ -258,7 +269,7 @@ class Saved:
         if not isinstance(x, tuple):
             return ["size", recipe.dim(x)]
         held = unwrapped(x[0])
-        if isinstance(held, Variable | Tensor):
+        if isinstance(held, Variable | Tensor | StringTensor):
             return ["saved", self.name(held)]
         return ["value", plain(x[0], caller)]
 
@@ -287,7 +298,8 @@ def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteF
     trace = for_some_sizes(lambda specs: function.get_concrete_function(*specs),
                            list(function.input_signature))
     open_sizes = [leaf for leaf, spec in zip(trace.leaves, function.arguments.specs or (),
-                                             strict=False) if leaf.shape != spec.shape]
+                                             strict=False) if isinstance(spec, TensorSpec) and
+                  leaf.shape != spec.shape]
     if open_sizes:
         raise UnimplementedError(
             f"save: the Python code of {function.name} decides by sizes that its input_signature "

@@ -9,12 +9,18 @@ from dualflow._core import BoundFunction, Tensor, TensorSpec, as_tensor
 from dualflow.dtypes import as_dtype
 from dualflow.errors import InvalidArgumentError, UnimplementedError
 from dualflow.graph.calls.any_rank import AnyRankFunction
-from dualflow.graph.calls.arguments import TensorLeaf
+from dualflow.graph.calls.arguments import TensorLeaf, rebuild
 from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
+from dualflow.graph.calls.trace_arguments import n_leaves
 from dualflow.io.loaded import LoadedFunction, for_some_sizes
+from dualflow.io.structure import COMPOSITES
 from dualflow.modules import Module
+from dualflow.ops.ragged.ragged_tensor import RaggedTensor
+from dualflow.ops.ragged.spec import RaggedTensorSpec
+from dualflow.ops.sparse.sparse_tensor import SparseTensor, SparseTensorSpec
+from dualflow.ops.string_tensor import string, text
 
 __all__ = ["SignatureFunction"]
 
@@ -59,7 +65,7 @@ class SignatureFunction:
             got = [*["a positional argument"] * len(args), *kwargs]
             raise TypeError(f"signature {self.name}: got {', '.join(got) or 'no arguments'}, "
                             f"expected {', '.join(names) or 'none'}")
-        return named(self._function(*[as_tensor(given[name], spec.dtype)
+        return named(self._function(*[as_input(given[name], spec, f"{self.name}: {name}")
                                       for name, spec in self._inputs.items()]))
 
     def __repr__(self) -> str:
@@ -67,10 +73,24 @@ class SignatureFunction:
                 f"{{{', '.join(self.structured_outputs)}}}>")
 
 
-def specs_of(listed: list[Any]) -> dict[str, TensorSpec]:
+def as_input(x: Any, spec: Any, what: str) -> Any:
+    """Return the argument of a signature for a value."""
+    if not isinstance(spec, TensorSpec):
+        return x
+    return text(x, what) if spec.dtype is string else as_tensor(x, spec.dtype)
+
+
+def specs_of(listed: list[Any]) -> dict[str, Any]:
     """Return specs by name."""
-    return {name: TensorSpec(None if shape is None else tuple(shape), as_dtype(dtype), name)
-            for name, dtype, shape, *_ in listed}
+    return {name: spec_of(name, *rest) for name, *rest in listed}
+
+
+def spec_of(name: str, dtype: str, shape: Any, kind: str = "", ragged_rank: int = 0) -> Any:
+    """Return a spec: of a tensor, or of a kind of composite."""
+    shape = None if shape is None else tuple(shape)
+    if kind == "ragged":
+        return RaggedTensorSpec(shape, TensorSpec(shape, dtype).dtype, ragged_rank)
+    return SparseTensorSpec(shape, dtype) if kind == "sparse" else TensorSpec(shape, dtype, name)
 
 
 def named(result: Any) -> dict[str, Any]:
@@ -115,14 +135,23 @@ def described(key: str, trace: Any) -> tuple[list[Any], list[Any]]:
                 [listed(n, s) for n, s in trace.structured_outputs.items()])
     inputs = []
     unknown = trace.open if isinstance(trace, AnyRankFunction) else ()      # of unknown rank
-    for k, (path, leaf) in enumerate(zip(trace.paths, trace.leaves, strict=True)):
-        if not isinstance(leaf, TensorLeaf) or not path.isidentifier():
-            raise UnimplementedError(f"save: the signature {key} takes {path}, {leaf}; expected "
-                                     "tensors as arguments")
-        inputs.append(listed(path, leaf, k in unknown))
+    rest = list(enumerate(trace.leaves))
+    for name, part in zip(trace.arguments.names, trace.treedef, strict=True):
+        own, rest = rest[:n_leaves(part)], rest[n_leaves(part):]
+        value = rebuild(part, iter([spec_of_leaf(leaf) for _, leaf in own]))
+        if not isinstance(value, (TensorSpec, *COMPOSITES.values())):
+            rest = own or rest          # no leaves: an empty *args
+            if own:
+                break
+        else:
+            inputs.append(listed(name, value, own[0][0] in unknown))
+    for k, leaf in rest:
+        raise UnimplementedError(f"save: the signature {key} takes {trace.paths[k]}, {leaf}; "
+                                 "expected tensors as arguments")
     values = iter(trace.graph.outputs)
-    _, leaves = trace.result
-    outputs = named(trace.structure([next(values) if x is None else x for x in leaves]))
+    _, returned = trace.result
+    outputs = named(trace.structure([next(values) if x is None else x[0] if isinstance(x, tuple)
+                                     else x for x in returned]))
     for name, y in outputs.items():
         if not hasattr(y, "dtype") or not isinstance(name, str):
             raise UnimplementedError(f"save: the signature {key} returns {y!r} as {name!r}; "
@@ -130,11 +159,32 @@ def described(key: str, trace: Any) -> tuple[list[Any], list[Any]]:
     return inputs, [listed(name, y, bool(unknown)) for name, y in outputs.items()]
 
 
+def spec_of_leaf(leaf: Any) -> Any:
+    """Return the spec for the leaf of a tensor, or the value of another leaf."""
+    if isinstance(leaf, TensorLeaf):
+        return TensorSpec(leaf.shape, leaf.dtype)
+    return getattr(leaf, "value", None)
+
+
 def listed(name: str, x: Any, any_rank: bool = False) -> list[Any]:
-    """Return the name, dtype and shape of a tensor as JSON; no shape for any rank."""
+    """Return the name, dtype and shape of a tensor as JSON, and for composites the kind and the
+    number of ragged dimensions; no shape for any rank."""
     if any_rank or getattr(x, "ndim", 0) is None:
         return [name, x.dtype.name, None]
-    return [name, x.dtype.name, [d if type(d) is int else None for d in x.shape]]
+    if isinstance(x, RaggedTensor) and isinstance(x.row_splits, TensorSpec):
+        x = spec_of_ragged(x)
+    kind = (["ragged", x.ragged_rank] if isinstance(x, RaggedTensor | RaggedTensorSpec) else
+            ["sparse"] if isinstance(x, SparseTensor | SparseTensorSpec) else [])
+    dims = x._dims if isinstance(x, SparseTensor) else x.shape
+    return [name, x.dtype.name, [d if type(d) is int else None for d in dims], *kind]
+
+
+def spec_of_ragged(x: Any) -> RaggedTensorSpec:
+    """Return the spec of a ragged tensor whose parts are specs."""
+    n = x.row_splits.shape[0]
+    inner = spec_of_ragged(x.values) if isinstance(x.values, RaggedTensor) else x.values
+    return RaggedTensorSpec([None if n is None else n - 1, None, *inner.shape[1:]], inner.dtype,
+                            x.ragged_rank)
 
 
 def as_module(x: Any) -> tuple[Module, dict[str, Any]]:

@@ -1,4 +1,5 @@
-"""Conversion of argument and result structures to and from JSON: lists, tuples and dicts."""
+"""Conversion of argument and result structures to and from JSON: lists, tuples, dicts, and ragged,
+sparse and text tensors."""
 
 from __future__ import annotations
 
@@ -8,13 +9,19 @@ from typing import Any
 
 from dualflow.errors import UnimplementedError
 from dualflow.graph.calls.arguments import LEAF, Key
+from dualflow.ops.ragged.ragged_tensor import RaggedTensor
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.string_tensor import StringTensor
 
 VALUES = bool, int, float, str, type(None)
+COMPOSITES: dict[str, Any] = {"ragged": RaggedTensor, "sparse": SparseTensor, "text": StringTensor}
+TEXT = StringTensor, ("_handles",), (LEAF,)         # the skeleton of text
 
 
 def saved_skeleton(treedef: Any, caller: str) -> Any:
     """Return a skeleton (graph/calls/arguments.py) as JSON: {"list": parts}, {"tuple": parts},
-    {"dict": [keys, the index of each key's part, parts]}, or None for a leaf."""
+    {"dict": [keys, the index of each key's part, parts]}, a name of `COMPOSITES` with parts, or
+    None for a leaf."""
     if treedef is LEAF:
         return None
     kind, inner = treedef[0], [saved_skeleton(s, caller) for s in treedef[-1]]
@@ -23,8 +30,12 @@ def saved_skeleton(treedef: Any, caller: str) -> Any:
     if kind is dict:
         keys = [key.value if isinstance(key, Key) else key for key in treedef[1]]
         return {"dict": [[plain(key, caller) for key in keys], list(treedef[-2]), inner]}
-    raise UnimplementedError(f"{caller} takes or returns a {kind.__name__}, expected lists, tuples "
-                             "and dicts: loading does not run the code of a class")
+    for name, composite in COMPOSITES.items():
+        if kind is composite:
+            return {name: inner}
+    raise UnimplementedError(f"{caller} takes or returns a {kind.__name__}, expected lists, "
+                             "tuples, dicts, and dense, sparse, ragged and text tensors: loading "
+                             "does not run the code of a class")
 
 
 def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
@@ -37,6 +48,8 @@ def loaded(saved: Any, leaf: Callable[[], Any]) -> Any:
         parts = [loaded(part, leaf) for part in inner]
         return {key: parts[place] for key, place in zip(keys, places, strict=True)}
     parts = [loaded(part, leaf) for part in inner]
+    if kind in COMPOSITES:
+        return COMPOSITES[kind]._made(*parts)
     return parts if kind == "list" else tuple(parts)
 
 

@@ -142,16 +142,16 @@ class Printing:
         """Return the arguments of `printing` as JSON, or None if another process could not print
         the same."""
         streams = {None: "", sys.stdout: "", sys.stderr: "stderr"}
-        if any(self.handles) or self.stream not in streams:
+        if self.stream not in streams:
             return None
         return [list(self.pieces), list(self.names), self.summarize, streams[self.stream],
-                self.flush]
+                self.flush, list(self.handles)]
 
 
 def printing(pieces: list[str], names: list[str | None], summarize: int | None, stream: str,
-             flush: bool) -> Printing:
+             flush: bool, handles: Sequence[bool] = ()) -> Printing:
     """Return the host function of a `Printing.description`."""
-    return Printing(pieces, names, [False] * len(names), summarize,
+    return Printing(pieces, names, handles or [False] * len(names), summarize,
                     sys.stderr if stream == "stderr" else None, flush)
 
 

@@ -9,6 +9,7 @@ traces for ever, and of other text the last `BUDGET` bytes.
 from __future__ import annotations
 
 from dualflow._util.locks import reentrant_lock
+from dualflow.dtypes import int64
 from dualflow.errors import InvalidArgumentError, ResourceExhaustedError
 
 TYPE_CHECKING = False
@@ -63,6 +64,13 @@ class HandleTable:
 
 
 TABLE: HandleTable = HandleTable()
+
+
+def is_constant_text(x: Any) -> bool:
+    """Return True if an int64 tensor holds the handles of constants of traces. An int64 is the
+    handle of one of n texts with probability n / 2**64; zeros are the same in each process."""
+    found = x.numpy().ravel() if x.dtype is int64 else ()
+    return any(found) and all(int(h) in TABLE.constants for h in found)
 
 
 def handles_of(array: Any, constant: bool) -> Any:

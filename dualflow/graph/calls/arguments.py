@@ -330,6 +330,8 @@ class Arguments:
     def _as_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Convert each list or number for which the signature has a tensor."""
         def convert(spec: Any, value: Any, name: str) -> Any:
+            if isinstance(value, TensorSpec):
+                return value
             if not isinstance(spec, TensorSpec):
                 return value if current_graph() is None else self.signature.sized(value)
             if spec.dtype == "string":

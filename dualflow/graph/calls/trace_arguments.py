@@ -63,7 +63,7 @@ def with_static(trace: ConcreteFunction, args: tuple[Any, ...],
         return None
     keys, rest, made = iter(trace.leaves), list(args), {}
     for p, part in zip(parameters, trace.treedef, strict=True):
-        own = [next(keys) for _ in range(_n_leaves(part))]
+        own = [next(keys) for _ in range(n_leaves(part))]
         if p.name in kwargs:
             made[p.name] = kwargs[p.name]
         elif all([isinstance(key, StaticLeaf) for key in own]):
@@ -73,5 +73,6 @@ def with_static(trace: ConcreteFunction, args: tuple[Any, ...],
     return None if rest or len(made) < len(parameters) or not kwargs.keys() <= made.keys() else made
 
 
-def _n_leaves(part: Any) -> int:
-    return 1 if part is LEAF else sum([_n_leaves(x) for x in part[-1]])
+def n_leaves(part: Any) -> int:
+    """Return the number of leaves of a skeleton."""
+    return 1 if part is LEAF else sum([n_leaves(x) for x in part[-1]])
