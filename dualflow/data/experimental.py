@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow._core import Tensor
-from dualflow.data.csv_files import CsvDataset as CsvDataset
+from dualflow.data.csv_files import CsvDataset as CsvDataset, make_csv_dataset as make_csv_dataset
 from dualflow.data.dataset import Dataset, as_dataset
 from dualflow.data.options import (
     AutoShardPolicy as AutoShardPolicy,
@@ -33,9 +33,9 @@ __all__ = [
     "assert_cardinality", "at", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
     "copy_to_device", "dense_to_ragged_batch", "enumerate_dataset", "from_list",
     "get_single_element", "get_structure", "group_by_window", "ignore_errors", "load",
-    "map_and_batch", "parallel_interleave", "prefetch_to_device", "rejection_resample",
-    "sample_from_datasets", "save", "scan", "shuffle_and_repeat", "snapshot", "take_while",
-    "unbatch", "unique"]
+    "make_csv_dataset", "map_and_batch", "parallel_interleave", "prefetch_to_device",
+    "rejection_resample", "sample_from_datasets", "save", "scan", "shuffle_and_repeat", "snapshot",
+    "take_while", "unbatch", "unique"]
 
 Change = Callable[[Any], Dataset[Any]]
 

@@ -28,12 +28,12 @@ def names_of(given: Any, what: str) -> list[str]:
         raise DTypeError(f"{what} is {shown(given)}, expected a str or a list of them") from None
 
 
-def matching(file_pattern: Any) -> list[str]:
+def matching(file_pattern: Any, caller: str = "list_files") -> list[str]:
     """Return the sorted names of the files that match patterns."""
-    patterns = names_of(file_pattern, "list_files: file_pattern")
+    patterns = names_of(file_pattern, f"{caller}: file_pattern")
     found = sorted({name for pattern in patterns for name in glob.glob(pattern)})
     if not found:
-        raise InvalidArgumentError(f"list_files: no files match {', '.join(patterns)}")
+        raise InvalidArgumentError(f"{caller}: no files match {', '.join(patterns)}")
     return found
 
 
