@@ -4,6 +4,7 @@ the index of a list, the key of a dict, text."""
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,13 @@ def _bool(*args: Any) -> Any:
     return identity(truth(args[0]), name=f"{NAME}bool")
 
 
+def check_int(bound: int, dtype: str, value: Any) -> None:
+    """Raise unless -bound <= int(value) < bound."""
+    if not -bound <= int(value) < bound:
+        raise OverflowError(f"int() of a traced {value.dtype}: {int(value)} does not fit in "
+                            f"{dtype}; use dualflow.cast(x, dtype)")
+
+
 @replaces(builtins.int)
 def _int(*args: Any, **keywords: Any) -> Any:
     """Return a traced integer, rounded toward zero: int64 for dtypes with a larger range than
@@ -39,13 +47,7 @@ def _int(*args: Any, **keywords: Any) -> Any:
     dtype = int64 if x.dtype in (int64, uint32, uint64, float64) else int32
     if x.dtype.is_floating or x.dtype is uint64:
         bound = 1 << (63 if dtype is int64 else 31)
-
-        def check(value: Any) -> None:
-            if not -bound <= int(value) < bound:
-                raise OverflowError(f"int() of a traced {x.dtype}: {int(value)} does not fit in "
-                                    f"{dtype}; use dualflow.cast(x, dtype)")
-
-        host_call(check, [x], "int")
+        host_call(functools.partial(check_int, bound, str(dtype)), [x], "int")
     return identity(cast(stop_gradient(x), dtype), name=f"{NAME}int")
 
 

@@ -3,8 +3,9 @@ loop or a host call in the graph for traced tensors."""
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -194,9 +195,10 @@ def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
             raise AssertionError(*([] if message is None else [message()]))
         return
     said = [] if message is None else [message()]
+    host_call(functools.partial(check_assert, said), [truth(test)], "assert")
 
-    def check(good: Any) -> None:
-        if not good:
-            raise AssertionError(*said)
 
-    host_call(check, [truth(test)], "assert")
+def check_assert(said: Sequence[Any], good: Any) -> None:
+    """Raise AssertionError with the message `said` unless `good` is true."""
+    if not good:
+        raise AssertionError(*said)

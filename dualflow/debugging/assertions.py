@@ -4,6 +4,7 @@ An assertion about values is an op: it runs at once in eager code and in each ru
 function. An assertion about ranks, shapes or dtypes is checked while Python runs.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -41,17 +42,20 @@ def _demand(condition: Tensor, what: str, shown: Sequence[tuple[str, Tensor]], m
             summarize: int | None, name: str | None) -> None:
     """Record or run a check that raises unless all elements of `condition` are true."""
     edge = SHOWN if summarize is None else integer(summarize, "summarize")
-
-    def check(good: Tensor, *values: Tensor) -> None:
-        wrong = good.size - int(reduce_sum(cast(good, "int64")).item())
-        if wrong:
-            details = "; ".join(f"{label} = {values_text(x, edge)}"
-                                for (label, _), x in zip(shown, values, strict=True))
-            head = f"{message}: " if message else ""
-            raise InvalidArgumentError(f"{head}expected {what}, which fails for {wrong} of "
-                                       f"{good.size} elements{': ' if details else ''}{details}")
-
+    check = functools.partial(check_all, what, [label for label, _ in shown], message, edge)
     host_call(check, [condition, *[x for _, x in shown]], name or "assert")
+
+
+def check_all(what: str, labels: Sequence[str], message: str | None, edge: int, good: Tensor,
+              *values: Tensor) -> None:
+    """Raise unless all elements of `good` are true."""
+    wrong = good.size - int(reduce_sum(cast(good, "int64")).item())
+    if wrong:
+        details = "; ".join(f"{label} = {values_text(x, edge)}"
+                            for label, x in zip(labels, values, strict=True))
+        head = f"{message}: " if message else ""
+        raise InvalidArgumentError(f"{head}expected {what}, which fails for {wrong} of "
+                                   f"{good.size} elements{': ' if details else ''}{details}")
 
 
 def _compare(op: Callable[..., Tensor], sign: str, x: TensorLike, y: TensorLike,

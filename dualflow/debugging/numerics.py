@@ -1,5 +1,7 @@
 """Checks for NaN and infinity, in eager and traced code."""
 
+import functools
+
 from dualflow import _core
 from dualflow._core import Tensor, as_tensor
 from dualflow.errors import DTypeError, InvalidArgumentError
@@ -84,14 +86,15 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     if not x.dtype.is_floating:
         raise DTypeError(f"check_numerics: got {x.dtype}, expected a floating dtype")
     counts = [reduce_sum(cast(test(x), "int64")) for test in (is_nan, is_inf)]
-
-    def check(n_nan: Tensor, n_inf: Tensor) -> None:
-        if n_nan.item() or n_inf.item():
-            raise InvalidArgumentError(f"{message}: a tensor has {n_nan.item()} NaN and "
-                                       f"{n_inf.item()} infinite elements")
-
-    host_call(check, counts, name or "check_numerics")
+    host_call(functools.partial(check_counts, message), counts, name or "check_numerics")
     return identity(x)
+
+
+def check_counts(message: str, n_nan: Tensor, n_inf: Tensor) -> None:
+    """Raise if a tensor has NaN or infinite elements."""
+    if n_nan.item() or n_inf.item():
+        raise InvalidArgumentError(f"{message}: a tensor has {n_nan.item()} NaN and "
+                                   f"{n_inf.item()} infinite elements")
 
 
 def assert_all_finite(x: TensorLike, message: str = "assert_all_finite",

@@ -28,6 +28,7 @@ from dualflow._core import (
 from dualflow.errors import InvalidArgumentError
 from dualflow.graph.trace.record_loop import record_loop
 from dualflow.graph.trace.without_gradient import without_gradient
+from dualflow.io.checks import check
 from dualflow.ops.array.join import stack
 from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.printing import printing
@@ -185,6 +186,9 @@ class TraceInterpreter:
 
     def play_print(self, xs: Sequence[int], printed: list[Any]) -> None:
         host_call(printing(*printed), [self.value(x) for x in xs], "print")
+
+    def play_check(self, xs: Sequence[int], said: list[Any]) -> None:
+        host_call(check(*said), [self.value(x) for x in xs], "assert")
 
     def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the attributes of an op."""

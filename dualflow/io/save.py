@@ -71,9 +71,9 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     Raises
     ------
     UnimplementedError
-        If a trace calls Python (assertions, `py_function`, `df.strings`, lookup tables), takes
-        variables or objects as arguments, or returns containers other than list, tuple, dict and
-        ragged, sparse and text tensors. `print` is saved, and prints in calls of the loaded
+        If a trace calls Python (`py_function`, `df.strings`, lookup tables), takes variables or
+        objects as arguments, or returns containers other than list, tuple, dict and ragged, sparse
+        and text tensors. Assertions are saved, and `print`, which prints in calls of the loaded
         function, unless it prints to a file.
     OSError
         If the file cannot be written; an existing file is unchanged.

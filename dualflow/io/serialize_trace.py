@@ -10,6 +10,7 @@ numbered across all graphs. A step is a list that begins with its kind:
     ["cond", xs, ys, written, bodies]
     ["loop", xs, ys, written, body, attributes, rounds]     `rounds`: see `rounds_of_loop`
     ["print", xs, arguments]                    see `dualflow.ops.printing.printing`
+    ["check", xs, arguments]                    see `dualflow.io.checks.check`
     ["guard", op, dims, answer, line]           a decision of Python that depends on sizes
 
 `written` are pairs of versions of variables, overwritten and new. A list among attributes is
@@ -43,6 +44,7 @@ from dualflow.graph.trace.parameters import Argument, Feed, Guard, Number
 from dualflow.graph.trace.record_loop import rounds_of_loop
 from dualflow.graph.trace.specialize import by_last_leaf
 from dualflow.graph.trace.trace import Trace
+from dualflow.io import checks
 from dualflow.ops.printing import Printing
 from dualflow.ops.random.random_generator import Generator
 
@@ -121,10 +123,11 @@ class SerializedTrace:
             return ["loop", *flow, places[0], self._attributes(node), rounds_of_loop(node)]
         host = None if node.attrs is None else host_function(node.op, node.attrs)
         if host is not None:
-            printed = host.call.description() if isinstance(host.call, Printing) else None
-            if printed is None:
+            prints = isinstance(host.call, Printing)
+            said = host.call.description() if prints else checks.description(host.call)
+            if said is None:
                 raise self._refused(node, "calls Python")
-            return ["print", self._all(node.inputs), printed]
+            return ["print" if prints else "check", self._all(node.inputs), said]
         return ["op", *flow, node.op.name, self._attributes(node)]
 
     def _generator(self, node: Node) -> Generator:

@@ -284,12 +284,7 @@ class Optimizer(Slots):
     def _check_flowed(self, flags: list[Any], variables: list[df.Variable]) -> None:
         """Raise at run time if no variable has a gradient."""
         message = self._none_flowed([v.name for v in variables])
-
-        def check(*flags: Any) -> None:
-            if not any(flags):
-                raise InvalidArgumentError(message)
-
-        df.ops.control_flow.host.host_call(check, flags, "assert")
+        df.ops.control_flow.host.host_call(functools.partial(check_any, message), flags, "assert")
 
     @filtered
     def minimize(self, loss: Any, var_list: Sequence[df.Variable],
@@ -329,6 +324,12 @@ class Optimizer(Slots):
                 scaled = self.scale_loss(loss)
         self.apply_gradients(zip(tape.gradient(scaled, var_list), var_list, strict=True))
         return loss
+
+
+def check_any(message: str, *flags: Any) -> None:
+    """Raise unless a flag is true."""
+    if not any(flags):
+        raise InvalidArgumentError(message)
 
 
 def settings_of(optimizer: Optimizer) -> list[tuple[str, str]]:

@@ -73,11 +73,13 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     rank = larger(x.shape[0], y.shape[0])
     x = pad(x, [[rank - x.shape[0], 0]], constant_values=1)
     y = pad(y, [[rank - y.shape[0], 0]], constant_values=1)
-    host_call(_check, [reduce_all(equal(x, y) | equal(x, 1) | equal(y, 1)), x, y], "assert")
+    good = reduce_all(equal(x, y) | equal(x, 1) | equal(y, 1))
+    host_call(check_broadcast, [good, x, y], "assert")
     return where(equal(x, 1), y, x)
 
 
-def _check(good: Tensor, x: Tensor, y: Tensor) -> None:
+def check_broadcast(good: Tensor, x: Tensor, y: Tensor) -> None:
+    """Raise unless `good` is true."""
     if not good.item():
         raise InvalidArgumentError(f"broadcast_dynamic_shape: {x.tolist()} and {y.tolist()} do not "
                                    "broadcast")

@@ -4,6 +4,8 @@ are TensorFlow's.
 
 from __future__ import annotations
 
+import functools
+
 from dualflow import dtypes
 from dualflow._core import Symbol, Tensor, as_tensor, current_graph
 from dualflow._util.arguments import integer, shown
@@ -219,12 +221,15 @@ def case(pred_fn_pairs: Sequence[tuple[TensorLike, Branch]] | Mapping[Any, Branc
 
 def _check_conditions(preds: Sequence[Tensor], exclusive: bool, one: bool) -> None:
     """Raise at run time if too many or too few of the conditions are true."""
-    def check(*values: Tensor) -> None:
-        holding = [k for k, x in enumerate(values) if x]
-        if exclusive and len(holding) > 1:
-            raise InvalidArgumentError(f"case: conditions {holding} hold, expected one: "
-                                       "exclusive=True")
-        if one and not holding:
-            raise InvalidArgumentError("case: no condition holds, and there is no default")
+    host_call(functools.partial(check_case, exclusive, one),
+              [cast(pred, dtypes.bool_) for pred in preds], "case")
 
-    host_call(check, [cast(pred, dtypes.bool_) for pred in preds], "case")
+
+def check_case(exclusive: bool, one: bool, *values: Tensor) -> None:
+    """Raise if too many or too few of the conditions are true."""
+    holding = [k for k, x in enumerate(values) if x]
+    if exclusive and len(holding) > 1:
+        raise InvalidArgumentError(f"case: conditions {holding} hold, expected one: "
+                                   "exclusive=True")
+    if one and not holding:
+        raise InvalidArgumentError("case: no condition holds, and there is no default")
