@@ -184,8 +184,9 @@ class Checkpoint:
         """Save under exactly this name, without a counter and without an index."""
         return self.write_and(as_prefix(file_prefix), wait, lambda: None)
 
-    def write_and(self, path: str, wait: bool, then: Callable[[], None]) -> Any:
-        """Write a checkpoint, then call `then` once it is on disk."""
+    def write_and(self, path: str, wait: bool, then: Callable[[], None],
+                  first: Callable[[], None] = lambda: None) -> Any:
+        """Call `first`, write a checkpoint, then call `then` once it is on disk."""
         refuse_tracing("save")
         safetensors()
         with self._lock:
@@ -195,6 +196,7 @@ class Checkpoint:
             del found                   # it holds the objects, not only their values
 
             def work() -> None:
+                first()
                 write_content(path + SUFFIX, FORMAT, tensors, states, same)
                 then()
 

@@ -13,6 +13,7 @@ __all__ = ["CheckpointState", "checkpoint_exists", "get_checkpoint_state", "late
 
 INDEX = "checkpoint"
 OBSOLETE = "obsolete_checkpoint_paths"
+ANNOUNCED = "announced_checkpoint_path"
 
 
 class CheckpointState:
@@ -44,9 +45,11 @@ class CheckpointState:
 
 
 def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = None,
-                preserved: float | None = None, obsolete: list[str] | None = None) -> None:
+                preserved: float | None = None, obsolete: list[str] | None = None,
+                announced: bool = False) -> None:
     """Write the index of checkpoints, the oldest first; paths in the folder become relative.
-    `obsolete`: checkpoints that the caller is about to remove."""
+    `obsolete`: checkpoints that the caller is about to remove. `announced`: whether the caller is
+    about to write the last one."""
     def relative(path: str) -> str:
         return os.path.relpath(path, folder or ".") if (
             os.path.dirname(os.path.abspath(path)) == os.path.abspath(folder or ".")) else path
@@ -59,6 +62,8 @@ def write_index(folder: str, paths: list[tuple[str, float]], name: str | None = 
         state["last_preserved_timestamp"] = preserved
     if obsolete:
         state[OBSOLETE] = [relative(path) for path in obsolete]
+    if announced:
+        state[ANNOUNCED] = relative(paths[-1][0])
     write_text(os.path.join(folder, name or INDEX), json.dumps(state, indent=1))
 
 
@@ -88,10 +93,16 @@ def get_checkpoint_state(checkpoint_dir: Any,
     try:
         with open(path, encoding="utf-8") as file:
             state = json.load(file)
+        paths = [os.path.join(folder, path) for path in state["all_model_checkpoint_paths"]]
+        latest = os.path.join(folder, state["model_checkpoint_path"])
+        if ANNOUNCED in state and not checkpoint_exists(latest):
+            if len(paths) < 2:
+                return None             # the program ended before it wrote its first checkpoint
+            del paths[-1]
+            latest = paths[-1]
         return CheckpointState(
-            os.path.join(folder, state["model_checkpoint_path"]),
-            [os.path.join(folder, path) for path in state["all_model_checkpoint_paths"]],
-            [float(when) for when in state["all_model_checkpoint_timestamps"]],
+            latest, paths,
+            [float(when) for when in state["all_model_checkpoint_timestamps"]][:len(paths)],
             state.get("last_preserved_timestamp"),
             [os.path.join(folder, path) for path in state.get(OBSOLETE, ())])
     except (FileNotFoundError, NotADirectoryError):

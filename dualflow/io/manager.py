@@ -103,18 +103,31 @@ class CheckpointManager:
         found: list[tuple[int, str, float]] = []
         if self._last:
             last, when = self._last[-1]
-            number = re.compile(re.escape(os.path.basename(self._prefix)) + r"-(\d+)"
-                                + re.escape(SUFFIX))
-            listed = number.fullmatch(os.path.basename(last) + SUFFIX)
-            for name in os.listdir(self.directory) if listed else ():
+            listed = self._number(last + SUFFIX)
+            for name in os.listdir(self.directory) if listed is not None else ():
                 path = os.path.join(self.directory, name)
-                match = number.fullmatch(name)
-                if match and listed and int(match[1]) > int(listed[1]):
+                number = self._number(name)
+                if number is not None and listed is not None and number > listed:
                     with suppress(FileNotFoundError):       # another program has removed it
                         made = os.path.getmtime(path)
                         if made >= when:
-                            found.append((int(match[1]), path.removesuffix(SUFFIX), made))
+                            found.append((number, path.removesuffix(SUFFIX), made))
         return [(path, made) for _, path, made in sorted(found)]
+
+    def _number(self, path: str) -> int | None:
+        """Return the number of a file of this manager, or None."""
+        match = re.fullmatch(re.escape(os.path.basename(self._prefix)) + r"-(\d+)"
+                             + re.escape(SUFFIX), os.path.basename(path))
+        return int(match[1]) if match else None
+
+    def _announce(self, path: str) -> None:
+        """Add a checkpoint to the index before it is written, if `_unlisted` would not find it."""
+        with self._lock:
+            number = self._number(path + SUFFIX)
+            last = self._number(self._last[-1][0] + SUFFIX) if self._last else None
+            if not checkpoint_exists(path) and (last is None or number is None or number <= last):
+                write_index(self.directory, [*self._last, (path, time.time())], None,
+                            self._preserved, self._obsolete, announced=True)
 
     @property
     def checkpoints(self) -> list[str]:
@@ -161,7 +174,8 @@ class CheckpointManager:
         number = counter.item() if checkpoint_number is None else int(checkpoint_number)
         path = f"{self._prefix}-{number}"
         try:
-            result: str | Saving = self.checkpoint.write_and(path, wait, lambda: self._saved(path))
+            result: str | Saving = self.checkpoint.write_and(
+                path, wait, lambda: self._saved(path), lambda: self._announce(path))
         except BaseException:
             counter.assign_sub(1)
             raise

@@ -1,5 +1,6 @@
 """CheckpointManager: retained checkpoints, and processes killed during a save."""
 
+import json
 import os
 import signal
 import subprocess
@@ -310,3 +311,81 @@ def test_files_of_other_programs_are_not_removed(folder):
     again.restore_or_initialize()
     again.save()
     assert names(folder) == ["ckpt-1", "ckpt-2", "ckpt-2-copy", "ckpt-4", "ckpt-best", "other-9"]
+
+
+EACH_POINT = """
+import json, os, shutil, signal, sys
+import dualflow as df
+
+root = sys.argv[1]
+before, killed, after = json.loads(sys.argv[2])     # numbers of checkpoints to save
+CHANGES = ("open", "os.rename", "os.remove", "os.mkdir")
+
+
+def manager_of(folder):
+    manager = df.train.CheckpointManager(df.train.Checkpoint(v=df.Variable(1.)), folder, 2)
+    manager.restore_or_initialize()
+    return manager
+
+
+def in_child(call):
+    child = os.fork()
+    if not child:
+        call()
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+
+def killing_save(folder, point):
+    manager, seen = manager_of(folder), [0]
+
+    def hook(event, args):
+        if event in CHANGES:
+            seen[0] += 1
+            if seen[0] == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    manager.save(checkpoint_number=killed)
+
+
+manager_of(root)                        # loads the modules
+point, ended, found = 0, False, []
+while not ended:
+    point += 1
+    folder = os.path.join(root, str(point))
+    manager = manager_of(folder)
+    for number in before:
+        manager.save(checkpoint_number=number)
+    ended = in_child(lambda: killing_save(folder, point)) == 0
+    state = df.train.get_checkpoint_state(folder)
+    exist = state is None or all(map(df.train.checkpoint_exists, state.all_model_checkpoint_paths))
+    manager = manager_of(folder)
+    latest = manager.latest_checkpoint
+    manager.save(checkpoint_number=after)
+    names = [os.path.basename(path) for path in manager.checkpoints]
+    found.append([exist, state is None or os.path.basename(state.model_checkpoint_path),
+                  latest and os.path.basename(latest), names, sorted(os.listdir(folder))])
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize(("before", "killed", "after"), [
+    ([], None, None), ([], 7, 9), ([], 7, 3), ([5, 6], 3, 7), ([5, 6], 3, 4), ([5, 6], 8, 9),
+    ([5, 6], 5, 9)])
+def test_a_kill_before_each_change_of_the_folder(tmp_path, before, killed, after):
+    """No file is left out of the index, from the first save on and for any numbers."""
+    child = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", EACH_POINT, str(tmp_path),
+         json.dumps([before, killed, after])], capture_output=True, text=True, check=True)
+    found = json.loads(child.stdout)
+    assert len(found) > 5
+    path = f"ckpt-{killed or 1}"
+    old = f"ckpt-{before[-1]}" if before else None
+    for exist, model, latest, names, files in found:
+        assert exist and model is not False and latest in (old, path)
+        assert model in ((True, path) if old is None else (old, path))
+        assert files == sorted(["checkpoint", *[f"{name}.safetensors" for name in names]])
+        assert len(names) <= 2
+    assert [x[2] for x in found] == sorted([x[2] for x in found], key=lambda x: x == path)
+    assert found[0][2] == old and found[-1][2] == path
