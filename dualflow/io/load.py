@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from dualflow._core import Variable
-from dualflow.errors import DataLossError, DualflowError, NotFoundError, ResourceExhaustedError
-from dualflow.io.content import TensorFile, content_of
+from dualflow.errors import NotFoundError
+from dualflow.io.content import content_of
 from dualflow.io.loaded import GLOBAL, LoadedFunction
+from dualflow.io.manifest import check_manifest, reading
 from dualflow.io.save import FILE, FORMAT, FUNCTIONS, SIGNATURES
 from dualflow.io.signatures import SignatureFunction
 from dualflow.modules import Module
@@ -65,13 +66,9 @@ def load(export_dir: Any, tags: Any = None, options: Any = None) -> LoadedModule
     if not os.path.exists(path):
         raise NotFoundError(f"there is no saved module in {export_dir} (no file {path})")
     with content_of(path, FORMAT) as content:
-        try:
-            return Loading(content).modules[0]
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError,
-                DualflowError) as error:
-            if isinstance(error, DataLossError | ResourceExhaustedError):
-                raise
-            raise DataLossError(f"{path} has an invalid manifest: {error!r}") from error
+        tensors = content.read()
+        with reading(path):
+            return Loading(content.states["module"], tensors).modules[0]
 
 
 def contains_saved_model(export_dir: Any) -> bool:
@@ -109,9 +106,8 @@ class LoadedModule(Module):
 class Loading:
     """The state of one call of `load`."""
 
-    def __init__(self, content: TensorFile) -> None:
-        said = content.states["module"]
-        tensors = content.read()
+    def __init__(self, said: Any, tensors: dict[str, Any]) -> None:
+        check_manifest(said, tensors)
         self.saved: dict[str, Any] = {
             name: Variable(tensors.pop(name), trainable, called)
             for name, (called, trainable) in said["variables"].items()}

@@ -9,7 +9,7 @@ from typing import Any
 from dualflow import nest
 from dualflow._core import Symbol, TensorSpec, Variable, as_tensor
 from dualflow.dtypes import as_dtype
-from dualflow.errors import DualflowError, InvalidArgumentError, ShapeError
+from dualflow.errors import DataLossError, DualflowError, InvalidArgumentError, ShapeError
 from dualflow.graph.calls.arguments import (
     Arguments,
     NumberLeaf,
@@ -108,6 +108,7 @@ class LoadedTrace:
                                                for s in said["arguments"]])
         self.leaves: list[Any] = [leaf_of(*leaf) for leaf in said["leaves"]]
         self._result, self._returned = said["result"], said["returned"]
+        check_result(self._result, self._returned, saved)
         self._saved = saved
         given = [k for k, leaf in enumerate(self.leaves) if not isinstance(leaf, StaticLeaf)]
         self._given = given
@@ -117,10 +118,16 @@ class LoadedTrace:
             leaves = list(static)
             for k, value in zip(given, values, strict=True):
                 leaves[k] = value
-            replay = TraceInterpreter(name, said["graphs"], saved, leaves)
-            outputs = iter(replay.run())
-            return tuple([replay.dim(x[1]) if x[0] == "size" else next(outputs)
-                          for x in self._returned if x[0] not in CONSTANT])
+            try:
+                replay = TraceInterpreter(name, said["graphs"], saved, leaves)
+                outputs = iter(replay.run())
+                return tuple([replay.dim(x[1]) if x[0] == "size" else next(outputs)
+                              for x in self._returned if x[0] not in CONSTANT])
+            except (LookupError, TypeError, ValueError, AttributeError, RuntimeError,
+                    StopIteration) as error:
+                if isinstance(error, DualflowError):
+                    raise
+                raise DataLossError(f"{name}: its saved graphs are invalid: {error!r}") from error
 
         specs = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf) else None
                  for leaf in map(self.leaves.__getitem__, given)]
@@ -167,6 +174,19 @@ class LoadedTrace:
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.leaves))})"
+
+
+def check_result(result: Any, returned: Sequence[Any], saved: dict[str, Any]) -> None:
+    """Raise ValueError unless the saved description of a result is valid."""
+    leaves: list[None] = []
+    loaded(result, lambda: leaves.append(None))
+    if len(leaves) != len(returned):
+        raise ValueError(f"a result has {len(leaves)} leaves, expected {len(returned)}")
+    for kind, *rest in returned:
+        if len(rest) != (kind in ("size", *CONSTANT)) or (
+                kind not in ("tensor", "number", "rows", "size", *CONSTANT)) or (
+                kind == "saved" and rest[0] not in saved):
+            raise ValueError(f"a leaf of a result is {[kind, *rest]}, expected a kind of result")
 
 
 def for_some_sizes(trace: Callable[[Any], Any], specs: Any) -> Any:

@@ -123,8 +123,9 @@ class SerializedTrace:
             return ["loop", *flow, places[0], self._attributes(node), rounds_of_loop(node)]
         host = None if node.attrs is None else host_function(node.op, node.attrs)
         if host is not None:
-            prints = isinstance(host.call, Printing)
-            said = host.call.description() if prints else checks.description(host.call)
+            call: Any = host.call
+            prints = isinstance(call, Printing)
+            said = call.description() if prints else checks.description(call)
             if said is None:
                 raise self._refused(node, "calls Python")
             return ["print" if prints else "check", self._all(node.inputs), said]

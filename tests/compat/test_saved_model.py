@@ -6,6 +6,8 @@ import pytest
 import dualflow as df
 import dualflow.compat.v1 as tf
 from dualflow import errors
+from dualflow.io import content
+from tests.io.damage import damaged_files
 
 
 @pytest.fixture
@@ -119,3 +121,45 @@ def test_damaged_files_raise(session, folder):
             with pytest.raises(errors.DataLossError):
                 tf.saved_model.load(sess, ["serve"], folder)
             assert tf.global_variables() == []
+
+
+def test_malformed_graphs_with_valid_checksums(session, folder, request):
+    x, keep, _, logits, classes = network()
+    y = tf.while_loop(lambda x: tf.reduce_sum(x) < 100., lambda x: x + tf.cond(
+        keep > 0., lambda: x, lambda: x * 2.), [tf.nn.relu(logits) + 1.])
+    session.run(tf.global_variables_initializer())
+    tf.saved_model.simple_save(session, folder, inputs={"x": x, "keep": keep},
+                               outputs={"y": y, "classes": classes})
+    times = 3000 if request.config.getoption("--exhaustive") else 300
+    random = np.random.default_rng(request.config.getoption("--seed") or 3)
+    refused = 0
+    for bad in damaged_files(folder, random, times):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            try:
+                tf.saved_model.load(sess, ["serve"], folder)
+            except errors.DataLossError as error:
+                refused += 1
+                assert "module.safetensors" in str(error) and "expected" in str(error), bad
+            except RuntimeError as error:
+                assert "could not be found" in str(error), bad      # the tags
+    assert times // 4 < refused < times
+
+
+@pytest.mark.parametrize(("key", "value", "why"), [
+    ("functions", 3, "functions is 3, expected list"),
+    ("functions", [], "signatures.serving_default.function is 0, expected an index of functions"),
+    ("variables", {"variables/w": ["w"]}, r"variables.variables/w has 1 .*, expected at least 2"),
+    ("variables", {"w": ["w", True]}, "variables.w is no tensor of the file"),
+    ("signatures", {"s": {}}, "signatures.s has no .*expected function, inputs"),
+    ("signatures", {"s": {"inputs": [[3, 3, 3, 3]], "outputs": [], "function": 0}},
+     r"signatures.s.inputs\[0\]\[0\] is 3, expected str")])
+def test_errors_of_malformed_graphs(session, folder, key, value, why):
+    x = tf.placeholder(tf.float32, [], name="x")
+    tf.saved_model.simple_save(session, folder, {"x": x}, {"y": x + 1.})
+    path = f"{folder}/module.safetensors"
+    with content.content_of(path, "dualflow module 1") as found:
+        said = found.states["module"]
+    content.write_content(path, "dualflow module 1", {}, {"module": {**said, key: value}})
+    for load in (lambda: tf.saved_model.load(session, ["serve"], folder), lambda: df.load(folder)):
+        with pytest.raises(errors.DataLossError, match=rf"{path} has an invalid manifest: .*{why}"):
+            load()

@@ -4,12 +4,15 @@ import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
 import dualflow as df
 from dualflow import errors
 from dualflow.io import content
+from tests.io.damage import damaged_files
 
 RAGGED = df.ragged.constant([[1., 2.], [], [3.]])
 OTHER = df.ragged.constant([[4.], [5., 6., 7.]])
@@ -198,3 +201,28 @@ def test_damaged_text(folder):
             "module": {**said, "texts": bad}})
         with pytest.raises(errors.DataLossError, match=r"module.safetensors has an invalid"):
             df.load(folder)
+
+
+def test_malformed_modules_with_valid_checksums(folder, request):
+    """The loaded module, or a call of a function, raises an error of dualflow, or succeeds."""
+    module = Words()
+    module.other = df.function(lambda x: df.while_loop(
+        lambda x: df.reduce_sum(x) < 9., lambda x: df.cond(x[0] > 3., lambda: x * 2.,
+                                                           lambda: x + 1.), [x])[0] + 1.)
+    module.other(df.ones([2]))
+    df.save(module, folder, signatures=module.chosen)
+    times = 2000 if request.config.getoption("--exhaustive") else 150
+    random = np.random.default_rng(request.config.getoption("--seed") or 5)
+    for bad in damaged_files(folder, random, times):
+        try:
+            loaded = df.load(folder)
+        except errors.DataLossError as error:
+            assert "module.safetensors" in str(error) and "expected" in str(error), bad
+            continue
+        calls = ((lambda m: m.chosen, df.constant("b"), WORDS), (lambda m: m.other, df.ones([2])),
+                 (lambda m: m.signatures["serving_default"], df.constant("a"), WORDS))
+        for found, *args in calls:          # traced only: a changed loop may not end
+            with suppress(AttributeError, KeyError):
+                function = df.function(found(loaded))
+            with suppress(errors.DualflowError, TypeError):
+                function.get_concrete_function(*args)

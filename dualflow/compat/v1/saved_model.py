@@ -23,6 +23,7 @@ from dualflow.compat.v1.variables import Variable
 from dualflow.errors import UnimplementedError
 from dualflow.io.content import content_of, write_content
 from dualflow.io.load import contains_saved_model
+from dualflow.io.manifest import check_manifest, reading
 from dualflow.io.replay import TraceInterpreter
 from dualflow.io.save import FILE, FORMAT
 from dualflow.io.serialize_trace import SerializedTrace
@@ -251,6 +252,8 @@ def load(sess: Any, tags: Any, export_dir: Any, import_scope: Any = None) -> Met
         If the directory has no saved graph.
     RuntimeError
         If it was saved with other tags.
+    DataLossError
+        If the file is damaged.
 
     Examples
     --------
@@ -268,8 +271,9 @@ def load(sess: Any, tags: Any, export_dir: Any, import_scope: Any = None) -> Met
     path = os.path.join(os.fspath(export_dir), FILE)
     if not os.path.exists(path):
         raise OSError(f"SavedModel file does not exist at: {path}")
-    with content_of(path, FORMAT) as content, sess.graph.as_default():
+    with content_of(path, FORMAT) as content, sess.graph.as_default(), reading(path):
         said, tensors = content.states["module"], content.read()
+        check_manifest(said, tensors)
         if set(tags) != set(said.get("tags", ["serve"])):
             raise RuntimeError(f"MetaGraphDef associated with tags {list(tags)} could not be "
                                f"found in SavedModel, which has {said.get('tags')}")
