@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dualflow import dtypes
-from dualflow._core import Tensor, as_tensor
+from dualflow._core import Operand, Tensor, as_tensor
 from dualflow._util.arguments import shown
 from dualflow.dtypes import float32
 from dualflow.errors import DTypeError
 from dualflow.ops.array.creation import fill, ones, range
 from dualflow.ops.array.join import stack
-from dualflow.ops.array.shape import static_shape
+from dualflow.ops.array.shape import broadcast_to, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import not_equal, where
 from dualflow.ops.indexing.gather import gather_nd, scatter_nd, tensor_scatter_nd_update
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
+from dualflow.ops.string_tensor import text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def to_dense(sp_input: SparseTensor, default_value: TensorLike | None = None,
     ----------
     sp_input : SparseTensor
     default_value : scalar, optional
-        The other elements; 0 by default.
+        The other elements; by default 0, or "" for text.
     validate_indices : bool
         Accepted for compatibility with TensorFlow: positions outside of the shape always raise, and
         the values of equal positions are added (with a default value, the last one counts).
@@ -81,6 +82,9 @@ def to_dense(sp_input: SparseTensor, default_value: TensorLike | None = None,
     ([0, 5, 0], [-1, 5, -1])
     """
     x = sparse(sp_input, "to_dense")
+    if isinstance(x.values, Operand):
+        empty = text("" if default_value is None else default_value, "to_dense: default_value")
+        return tensor_scatter_nd_update(broadcast_to(empty, x.sizes), x.indices, x.values, name)
     if default_value is None or (isinstance(default_value, int | float) and not default_value):
         return scatter_nd(x.indices, x.values, x.sizes, name=name)
     dense = fill(x.sizes, as_tensor(default_value, x.dtype))

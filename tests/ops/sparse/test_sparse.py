@@ -247,3 +247,15 @@ def test_constructor():
 def test_invalid_arguments_raise(call, error, why):
     with pytest.raises(error, match=why):
         call(df.SparseTensor([[0, 1], [2, 0]], [5., 7.], [3, 2]))
+
+
+def test_text_to_dense():
+    x = df.SparseTensor([[0, 1], [2, 0]], ["a", "b"], [3, 2])
+    empty = df.SparseTensor(df.zeros([0, 2], df.int64), df.constant(["a"])[:0], [1, 2])
+    for call in (df.sparse.to_dense, df.function(df.sparse.to_dense)):
+        assert call(x).tolist() == [[b"", b"a"], [b"", b""], [b"b", b""]]
+        assert call(x, "no").tolist() == [[b"no", b"a"], [b"no", b"no"], [b"b", b"no"]]
+        assert call(x, default_value=df.constant("é")).tolist()[1] == ["é".encode()] * 2
+        assert call(empty).tolist() == [[b"", b""]]
+    with pytest.raises(df.errors.DTypeError, match="to_dense: default_value"):
+        df.sparse.to_dense(x, 3)
