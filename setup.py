@@ -45,14 +45,17 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
         *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
-        CSRC / "ops/reduction/cumulative.c", CSRC / "ops/sorting/count.c",
+        CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
+        CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
 # The baseline level is for CPUs older than 2013 and for emulators. There, convolutions are compiled
 # with -O2, which makes them no slower, and files that take at most a fifth longer if they are
 # compiled for size, so that a wheel is 80 kB smaller.
 LEAN_AT_BASELINE = [*CSRC.glob("conv/*.c")]
 SMALL_AT_BASELINE = [
-    CSRC / "attention/attention.c", CSRC / "ops/state/optimizer.c",
+    CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "recurrent/recurrent.c",
+    CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/*.c"), *CSRC.glob("ops/random/*.c"),
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/exponential", "elementwise/hyperbolic",
