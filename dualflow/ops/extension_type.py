@@ -196,7 +196,8 @@ def _constructor(cls: Any) -> Callable[..., None]:
         bound.apply_defaults()
         vars(self).update(bound.arguments)
 
-    __init__.__signature__ = signature      # type: ignore[attr-defined]
+    whole = [inspect.Parameter("self", kind), *parameters]
+    __init__.__signature__ = signature.replace(parameters=whole)    # type: ignore[attr-defined]
     return __init__
 
 

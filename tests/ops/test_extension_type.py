@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import typing
 import weakref
 
@@ -164,6 +165,10 @@ def test_structures_and_gradients():
 class Titled(df.experimental.ExtensionType):
     title: df.Tensor
     scores: typing.Mapping[str, df.Tensor]
+
+
+def test_constructors_have_a_signature():
+    assert list(inspect.signature(Titled.__init__).parameters) == ["self", "title", "scores"]
 
 
 def test_text_is_a_tensor():
