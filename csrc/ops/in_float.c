@@ -68,6 +68,13 @@ static void convert(const df_tensor *half, df_tensor *wide, void (*block)(void *
     if (half->size) df_parallel_for(half->size, GRAIN, 0.2, block, &p);
 }
 
+void DF_SYM(df_round_to_half)(df_dtype half, int64_t n, void *to, const float *from)
+{
+    const df_tensor rounded = {.dtype = half, .size = n, .data = to};
+    df_tensor wide = {.data = (void *)from};
+    convert(&rounded, &wide, narrow_block);
+}
+
 /* The call in float32. Shapes are borrowed from the original tensors; only buffers are owned,
  * except for outputs whose size depends on data, which the kernel describes and allocates. */
 typedef struct {

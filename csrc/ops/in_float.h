@@ -14,6 +14,9 @@ df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
 #define RUN_IN_FLOAT .run_half = NULL
 #endif
 
+/* Rounds n float32 numbers to 16 bits, in parallel. */
+void DF_SYM(df_round_to_half)(df_dtype half, int64_t n, void *to, const float *from);
+
 /* Conversion of the operands of a float32 tile function for a 16-bit float dtype. */
 typedef struct {
     df_dtype half;

@@ -217,3 +217,17 @@ def test_inside_a_larger_cluster(case, half):
     args, tensors = halves(case, half)
     compare_call(surrounded(calling(case, args, len(tensors))), tensors,
                  lambda call, _: df.function(call))
+
+
+@pytest.mark.parametrize(("shape", "axes"), [
+    ((3, 5), None), ((7, 20_000), 1), ((7, 20_000), 0), ((2, 40_000), None), ((600, 70), 0),
+    ((300, 5_000), 0), ((5, 300, 70), [0, 2]), ((4, 3, 5, 6), [1, 3]), ((0, 3), 0), ((3, 0), 1),
+    ((2, 513, 40), 1), ((2, 512, 4_100), 1)])
+@pytest.mark.parametrize("dtype", [df.bfloat16, df.float16])
+@pytest.mark.parametrize("reduction", [
+    df.reduce_sum, df.reduce_max, df.math.reduce_variance, df.reduce_logsumexp])
+def test_reductions_in_pieces(reduction, dtype, shape, axes):
+    """Rows and columns longer than a piece, and parts of pieces."""
+    x = df.cast(df.random.stateless_normal(shape, [3, 4]), dtype)
+    expected = df.cast(reduction(df.cast(x, df.float32), axes), dtype)
+    assert reduction(x, axes).numpy().tobytes() == expected.numpy().tobytes()

@@ -182,6 +182,7 @@ static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_o
 typedef struct {
     const reducer *reducer;
     const char *x, *p;
+    df_dtype half; /* of x, if its rows are widened to float32; otherwise DF_F32 */
     char *out;
     df_span span;
     int64_t chunk, n_chunks, n_blocks;
@@ -216,6 +217,7 @@ static bool next_stage(groups *g, stage *s)
     s->n_chunks = df_max(df_ceil_div(s->span.n, s->chunk), 1);
     s->n_blocks = df_ceil_div(s->span.inner, COLUMN_BLOCK);
     s->channels = 0;
+    s->half = DF_F32;
     g->size[at] = s->n_chunks;
     if (s->n_chunks > 1) return true;
     for (int i = at + 1; i < g->n; i++) { /* merge the adjacent groups, which are both kept */
@@ -260,6 +262,8 @@ static void column_task(void *context, int64_t begin, int64_t end)
 }
 
 static void run_apart(stage *s);
+static void half_row_task(void *context, int64_t begin, int64_t end);
+static void half_column_task(void *context, int64_t begin, int64_t end);
 
 static void run_stage(stage *s, double cost)
 {
@@ -267,13 +271,14 @@ static void run_stage(stage *s, double cost)
         run_apart(s);
         return;
     }
-    const bool rows = s->span.inner == 1;
+    const bool rows = s->span.inner == 1, is_half = s->half != DF_F32;
     const int64_t items = s->span.outer * s->n_chunks * (rows ? 1 : s->n_blocks);
     if (items == 0) return;
     const int64_t each = df_min(s->span.n, s->chunk) * df_min(s->span.inner, COLUMN_BLOCK) + 1;
     if (cost == 0) cost = 0.02 * s->bytes;
     df_parallel_for(items, df_max(TASK_ELEMENTS / each, 1), cost * (double)each + 5,
-                    rows ? row_task : column_task, s);
+                    is_half ? (rows ? half_row_task : half_column_task)
+                            : (rows ? row_task : column_task), s);
 }
 
 /* The parameter has one element per result, but the first stage needs one per (outer, inner), where
@@ -316,9 +321,10 @@ static scratch scratch_of(groups g, const reduction *r, int bytes)
     return need;
 }
 
-/* `channels`: of x, if it is stored channels last but `g` groups channels first; otherwise 0. */
-static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, int64_t channels,
-                   char *out, int64_t n_out, double count, char *workspace)
+/* `dtype`: of the result; x may have 16 bits if it is float32. `channels`: of x, if it is stored
+ * channels last but `g` groups channels first; otherwise 0. */
+static void reduce(const reduction *r, groups g, df_dtype dtype, const df_tensor *x,
+                   int64_t channels, char *out, int64_t n_out, double count, char *workspace)
 {
     const int bytes = df_dtypes[dtype].bytes;
     const scratch need = scratch_of(g, r, bytes);
@@ -333,7 +339,8 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const void *x, 
     stage s;
     for (int i = 0; next_stage(&left, &s); i++) {
         s.reducer = i ? &r->rest[dtype] : &r->first[dtype];
-        s.x = i ? results[~i & 1] : x;
+        s.x = i ? results[~i & 1] : x->data;
+        if (i == 0 && x->dtype != dtype) s.half = x->dtype;
         s.p = i ? NULL : p;
         s.out = all_reduced(&left) ? out : results[i & 1];
         if (i == 0) s.channels = channels;
@@ -384,12 +391,13 @@ static df_status run(const df_call *call, const reduction *r)
     if (out->size == 0) return DF_OK;
     groups g;
     group_call(&g, call);
-    reduce(r, g, x->dtype, x->data, 0, out->data, out->size, (double)(x->size / out->size),
+    reduce(r, g, x->dtype, x, 0, out->data, out->size, (double)(x->size / out->size),
            call->workspace);
     return DF_OK;
 }
 
 #include "ops/reduction/reduce_channels.h"
+#include "ops/reduction/reduce_half.h"
 #include "ops/reduction/reduce_pieces.h"
 
 #define REDUCTION(of)                                                                            \
@@ -402,6 +410,10 @@ static df_status run(const df_call *call, const reduction *r)
     {                                                                                            \
         (void)err;                                                                               \
         return run(call, &of);                                                                   \
+    }                                                                                            \
+    static inline df_status of##_run_half(const df_call *call, df_error *err)                    \
+    {                                                                                            \
+        return run_half(call, &of, err);                                                         \
     }
 #define REDUCTION_OP(of)                                                                         \
     .name = "reduce_" #of, .kind = DF_REDUCTION, .n_in = 1, .n_out = 1, .n_attrs = 2,            \

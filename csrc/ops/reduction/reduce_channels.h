@@ -155,7 +155,7 @@ static df_status run_channels(const df_call *call, const reduction *r)
     if (out->size == 0) return DF_OK;
     groups g;
     const int64_t channels = group_channels(&g, call);
-    reduce(r, g, x->dtype, x->data, channels, out->data, out->size,
+    reduce(r, g, x->dtype, x, channels, out->data, out->size,
            (double)(x->size / out->size), call->workspace);
     return DF_OK;
 }

@@ -164,17 +164,23 @@ FOLD_FLOATS(mean_of_squares)
     [dtype] = {cut_column, of##_part_##dtype, of##_row_##dtype, of##_finish_##dtype}
 #define COLUMNS(of) .column = {COLUMN_FNS(of, DF_F32), DF_WHERE(F64, COLUMN_FNS(of, DF_F64))}
 
+#if DF_BUILT_HALVES
+#define RUN_HALF(of) .run_half = of##_run_half
+#else
+#define RUN_HALF(of) .run_half = NULL
+#endif
+
 /* The `reduce` of a record. */
 #define OF_BOOLS(of) .reduce = {DF_OF(BOOL, of##_whole_DF_BOOL)}
 #define REDUCE_FLOATS(of)                                                                        \
     DF_OF(F16, of##_whole_DF_F16), DF_OF(BF16, of##_whole_DF_BF16), [DF_F32] = of##_whole_DF_F32,\
     DF_OF(F64, of##_whole_DF_F64)
-#define OF_FLOATS(of) RUN_IN_FLOAT, .reduce = {REDUCE_FLOATS(of)}
+#define OF_FLOATS(of) RUN_HALF(of), .reduce = {REDUCE_FLOATS(of)}
 /* not for 16-bit floats, whose squares are rounded before they are summed */
 #define OF_FLOATS_ALONE(of)                                                                      \
     .internal = true, .reduce = {[DF_F32] = of##_whole_DF_F32, DF_OF(F64, of##_whole_DF_F64)}
 #define OF_NUMBERS(of)                                                                           \
-    RUN_IN_FLOAT,                                                                                \
+    RUN_HALF(of),                                                                                \
     .reduce = {REDUCE_FLOATS(of), DF_OF(U8, of##_whole_DF_U8), DF_OF(U16, of##_whole_DF_U16),    \
         DF_OF(U32, of##_whole_DF_U32), DF_OF(U64, of##_whole_DF_U64),                            \
         DF_OF(I8, of##_whole_DF_I8), DF_OF(I16, of##_whole_DF_I16),                              \
