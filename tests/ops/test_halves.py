@@ -231,3 +231,20 @@ def test_reductions_in_pieces(reduction, dtype, shape, axes):
     x = df.cast(df.random.stateless_normal(shape, [3, 4]), dtype)
     expected = df.cast(reduction(df.cast(x, df.float32), axes), dtype)
     assert reduction(x, axes).numpy().tobytes() == expected.numpy().tobytes()
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (600, 33), (3, 4_096), (2, 4_097), (4, 0), (0, 4), (9,)])
+@pytest.mark.parametrize("dtype", [df.bfloat16, df.float16])
+def test_softmax_in_pieces(dtype, shape):
+    """Rows up to a piece, and longer ones. The gradient of softmax reads its rounded result."""
+    given = [df.cast(df.random.stateless_normal(shape, [k, 5]), dtype) for k in range(2)]
+    wide = [df.cast(x, df.float32) for x in given]
+    apply = df._core.apply
+    for name, inputs in (("softmax", 1), ("log_softmax", 1), ("softmax_grad", 2),
+                         ("log_softmax_grad", 2), ("softmax_cross_entropy", 2)):
+        got, expected = [apply(name, *x[:inputs], axis=-1) for x in (given, wide)]
+        assert got.numpy().tobytes() == df.cast(expected, dtype).numpy().tobytes()
+    g = got
+    got, expected = [apply("softmax_cross_entropy_grad", *x, axis=-1) for x in (
+        [*given, g], [*wide, df.cast(g, df.float32)])]
+    assert got.numpy().tobytes() == df.cast(expected, dtype).numpy().tobytes()

@@ -4,6 +4,7 @@
 #include "ops/axes.h"
 #include "ops/reduction/reductions.h"
 #include "base/thread.h"
+#include "simd/lanes_half.h"
 
 #define SOFTMAX_ROWS 256 /* rows per partial sum, so that long sums stay accurate */
 #define SOFTMAX_CHUNK 16384 /* elements of a row per partial sum, likewise */
@@ -18,6 +19,7 @@
 
 #define EXP_NS_PER_BYTE 0.1 /* estimate for softmax */
 #define TASK_ELEMENTS 8192
+#define HALF_PIECE 4096 /* elements of an operand of 16 bits that are widened at a time */
 
 /* --- along an axis: softmax, log_softmax, their gradients, cross entropy --- */
 
@@ -48,6 +50,7 @@ typedef struct {
     df_span span;
     int64_t n_blocks;
     int bytes;
+    df_dtype dtype;
 } job;
 
 static df_status check_float(const df_call *call, int input, df_error *err)
@@ -102,6 +105,27 @@ static void row_task(void *context, int64_t begin, int64_t end)
     j->kernel->rows(at[0], at[1], at[2], at[3], end - begin, j->span.n);
 }
 
+/* Same for 16-bit floats, widened a few rows at a time. */
+static void half_row_task(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    const int64_t some = HALF_PIECE / df_max(j->span.n, 1);
+    float wide[MAX_OPERANDS][HALF_PIECE] __attribute__((aligned(DF_ALIGNMENT)));
+    for (int64_t row = begin; row < end; row += some) {
+        const int64_t rows = df_min(some, end - row);
+        uint16_t *half[MAX_OPERANDS];
+        int64_t n[MAX_OPERANDS];
+        for (int i = 0; i < MAX_OPERANDS; i++) {
+            const int64_t each = j->along[i] ? j->span.n : 1;
+            half[i] = j->data[i] ? (uint16_t *)j->data[i] + row * each : NULL;
+            n[i] = rows * each;
+            if (i && j->data[i]) df_widen(j->dtype, n[i], wide[i], half[i]);
+        }
+        j->kernel->rows(wide[0], wide[1], wide[2], wide[3], rows, j->span.n);
+        df_narrow(j->dtype, n[0], half[0], wide[0]);
+    }
+}
+
 /* Processes items [begin, end) of (outer, blocks of columns). */
 static void column_task(void *context, int64_t begin, int64_t end)
 {
@@ -119,26 +143,44 @@ static void column_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-static df_status run(const df_call *call, const kernel *kernels)
+static job job_of(const df_call *call, const kernel *kernel)
 {
     const df_tensor *x = call->in[0];
     int axis = 0;
     df_error never; /* infer has checked the axis */
-    if (call->out[0]->size == 0) return DF_OK;
     df_normalize_axis(call->attrs[0].i, x->ndim, call->op->name, &axis, &never);
-    job j = {.kernel = &kernels[x->dtype], .span = df_span_of(x, axis, axis),
-             .bytes = df_dtypes[x->dtype].bytes};
+    job j = {.kernel = kernel, .span = df_span_of(x, axis, axis),
+             .bytes = df_dtypes[x->dtype].bytes, .dtype = x->dtype};
     for (int i = 0; i <= call->n_in; i++) {
         const df_tensor *t = i ? call->in[i - 1] : call->out[0];
         j.data[i] = t->data;
         j.along[i] = t->ndim == x->ndim;
     }
     j.n_blocks = df_ceil_div(j.span.inner, SOFTMAX_COLUMNS);
-    const bool rows = j.span.inner == 1;
-    const int64_t each = df_max(j.span.n * df_min(j.span.inner, SOFTMAX_COLUMNS), 1);
-    df_parallel_for(j.span.outer * j.n_blocks, df_max(TASK_ELEMENTS / each, 1),
-                    EXP_NS_PER_BYTE * j.bytes * (double)each + 20, rows ? row_task : column_task,
-                    &j);
+    return j;
+}
+
+static void run_job(job *j, void (*task)(void *, int64_t, int64_t))
+{
+    const int64_t each = df_max(j->span.n * df_min(j->span.inner, SOFTMAX_COLUMNS), 1);
+    df_parallel_for(j->span.outer * j->n_blocks, df_max(TASK_ELEMENTS / each, 1),
+                    EXP_NS_PER_BYTE * j->bytes * (double)each + 20, task, j);
+}
+
+static df_status run(const df_call *call, const kernel *kernels)
+{
+    if (call->out[0]->size == 0) return DF_OK;
+    job j = job_of(call, &kernels[call->in[0]->dtype]);
+    run_job(&j, j.span.inner == 1 ? row_task : column_task);
+    return DF_OK;
+}
+
+static df_status run_half(const df_call *call, const kernel *kernels, df_error *err)
+{
+    if (call->out[0]->size == 0) return DF_OK;
+    job j = job_of(call, &kernels[DF_F32]);
+    if (j.span.inner > 1 || j.span.n > HALF_PIECE) return DF_SYM(df_run_in_float)(call, err);
+    run_job(&j, half_row_task);
     return DF_OK;
 }
 
@@ -147,6 +189,10 @@ static df_status run(const df_call *call, const kernel *kernels)
     {                                                                                            \
         (void)err;                                                                               \
         return run(call, name);                                                                  \
+    }                                                                                            \
+    static inline df_status run_half_##name(const df_call *call, df_error *err)                  \
+    {                                                                                            \
+        return run_half(call, name, err);                                                        \
     }
 RUN(softmax)
 RUN(log_softmax)
@@ -155,15 +201,20 @@ RUN(log_softmax_grad)
 RUN(cross)
 RUN(cross_grad)
 
+#if DF_BUILT_HALVES
+#define RUN_BOTH(name) .run = run_##name, .run_half = run_half_##name
+#else
+#define RUN_BOTH(name) .run = run_##name, .run_half = NULL
+#endif
 #define AXIS_OP(op, n)                                                                           \
     .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = n, .n_out = 1, .n_attrs = 1,    \
-    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT, .open = true}}, RUN_IN_FLOAT
+    .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT, .open = true}}
 
-DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer, .run = run_softmax};
-DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer, .run = run_log_softmax};
-DF_OP(softmax_grad) = {AXIS_OP("softmax_grad", 2), .infer = infer, .run = run_softmax_grad};
+DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer, RUN_BOTH(softmax)};
+DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer, RUN_BOTH(log_softmax)};
+DF_OP(softmax_grad) = {AXIS_OP("softmax_grad", 2), .infer = infer, RUN_BOTH(softmax_grad)};
 DF_OP(log_softmax_grad) = {AXIS_OP("log_softmax_grad", 2), .infer = infer,
-                           .run = run_log_softmax_grad};
+                           RUN_BOTH(log_softmax_grad)};
 
 /* Inputs: labels, logits, and for the gradient g, which lacks the axis. */
 static df_status infer_cross(const df_call *call, df_error *err)
@@ -195,9 +246,9 @@ static df_status infer_cross_grad(const df_call *call, df_error *err)
 }
 
 DF_OP(softmax_cross_entropy) = {AXIS_OP("softmax_cross_entropy", 2), .infer = infer_cross,
-                                .run = run_cross};
+                                RUN_BOTH(cross)};
 DF_OP(softmax_cross_entropy_grad) = {AXIS_OP("softmax_cross_entropy_grad", 3),
-                                     .infer = infer_cross_grad, .run = run_cross_grad};
+                                     .infer = infer_cross_grad, RUN_BOTH(cross_grad)};
 
 /* --- cross entropy with the index of the right class --- */
 
