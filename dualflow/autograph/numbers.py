@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow import nest
-from dualflow._core import Symbol, as_tensor, unwrapped
+from dualflow._core import Dim, Symbol, as_tensor, unwrapped
 from dualflow.autograph.replacements import refuse, replaces
 from dualflow.autograph.values import column, is_number, is_tensor, is_traced, scalar, truth
 from dualflow.dtypes import float32, float64, int32, int64, uint32, uint64
@@ -123,8 +123,12 @@ def _refuse_key(key: Any) -> Any:
 
 
 def shown(x: Any) -> Any:
-    """Return a value to format in an f-string; raise if it is a traced number."""
-    if stands_for_number(x):
+    """Return a value to format in an f-string; raise if it is a traced number or size. A size
+    with a hint is formatted as the hint, for which the trace becomes specific."""
+    if type(x) is Dim and x.graph.alive and not x.graph.for_any_size:
+        return x.__index__() if isinstance(x, int) else float(x)
+    inner = unwrapped(x)
+    if stands_for_number(x) or (isinstance(inner, Symbol) and hasattr(inner.node.data, "dim")):
         refuse("the text of the number", x, "is known only when the graph runs: use "
                "dualflow.print, or format the tensor itself, whose text describes it")
     return x

@@ -153,3 +153,19 @@ def test_tuple_comparisons_are_guarded():
     np.testing.assert_array_equal(f(X, df.constant(2)), [0.0, 1.0])
     with pytest.raises(df.errors.ShapeError, match="3 == 3"):
         f(X, df.constant(3))
+
+
+def test_text_of_a_size_raises_or_is_the_text():
+    def text(x):
+        y = x[x > 0.]
+        return y * 2. if str(y.shape[0]) == "3" else y
+
+    with pytest.raises(df.errors.TracedValueError, match="known only when"):
+        df.function(text)(df.ones([3]))
+
+    def shown(x):
+        return x * 2. if repr(x.shape[0]) == "3" and f"{x.shape[0]}" == "3" else x
+
+    f = df.function(shown, input_signature=[df.TensorSpec([None])])
+    for n in (2, 3, 4, 3):
+        assert f(df.ones([n])).tolist() == shown(df.ones([n])).tolist()
