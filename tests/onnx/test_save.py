@@ -274,13 +274,25 @@ def test_unused_ops_are_not_saved():
 
 
 def test_branch_on_a_size_warns(tmp_path):
-    def fn(x):
-        return x * 2. if x.shape[0] > 100 else x
+    def fn(x):                  # Python needs the number
+        return x * 2. if str(x.shape[0]) == "100" else x
     with pytest.warns(UserWarning, match=r"test_save.py:\d+"):
         df.onnx.save(fn, tmp_path / "a.onnx", X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         df.onnx.save(fn, tmp_path / "a.onnx", normal(3, 4))
+
+
+def test_branch_on_a_size_is_saved(tmp_path):
+    def fn(x):
+        return x * 2. if x.shape[0] > 100 else x
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        df.onnx.save(fn, tmp_path / "a.onnx", X)
+    loaded = df.onnx.load(tmp_path / "a.onnx")
+    for n in (1, 100, 101):
+        x = normal(n, 4)
+        assert df.nest.flatten(loaded(x))[0].tolist() == fn(x).tolist()
 
 
 def test_onnx_is_imported_lazily():

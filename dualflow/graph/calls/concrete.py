@@ -90,6 +90,8 @@ class ConcreteFunction(Generic["R"]):
         self.sizes: dict[int, tuple[int, ...]] = {}
         self.options = options
         self.cause = cause
+        self.hint: int | None = UNKNOWN_HINT    # None: like sizes that depend on data
+        self.general = False            # traced for all sizes of a spec
         self.ms: float = 0.0
         self.trace: Trace = Trace(name)
         self.places: StateGuards = StateGuards()  # of the program's state, which Python read
@@ -128,7 +130,7 @@ class ConcreteFunction(Generic["R"]):
         """Return the argument of the Python function for a leaf."""
         if isinstance(leaf, TensorLeaf):
             sizes = getattr(value, "shape", leaf.shape)
-            hints = [UNKNOWN_HINT if h is None else h for h in sizes]
+            hints = [self.hint if h is None else h for h in sizes]
             return self.trace.parameter(k, self.paths[k], leaf.dtype, leaf.shape, hints)
         if isinstance(leaf, NumberLeaf):
             return Dim(value, "argument", (k,), self.trace)

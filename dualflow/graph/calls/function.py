@@ -30,7 +30,7 @@ from dualflow.graph.calls.arguments import (
     number_leaf,
     unordered,
 )
-from dualflow.graph.calls.concrete import MAX_PLANS, ConcreteFunction
+from dualflow.graph.calls.concrete import MAX_PLANS, UNKNOWN_HINT, ConcreteFunction
 from dualflow.graph.calls.conversion import Conversion, converting
 from dualflow.graph.calls.dispatch_cache import cache_entry
 from dualflow.graph.calls.generalize import Generalizer, plain_key
@@ -261,14 +261,14 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         return None
 
     def _record(self, call: BoundCall, cause: str, kinds: tuple[Any, ...],
-                sizes_choose: bool = True) -> ConcreteFunction:
+                sizes_choose: bool = True, hint: int | None = UNKNOWN_HINT) -> ConcreteFunction:
         treedef = call.treedef
         made = ConcreteFunction(self.name, self.arguments, treedef, kinds, call.paths,
                                 self.options, cause, call.held)
         again = None
         if self._made_variables or any(isinstance(kind, VariableLeaf) for kind in kinds):
             again = f"{self.name} {MAKES_VARIABLE}"
-        made.trace.owner = weakref.ref(self)
+        made.trace.owner, made.hint = weakref.ref(self), hint
         made.trace.outliner.sizes_choose = sizes_choose
         run = functools.partial(self._call_python, treedef)
         reads = StateReads(self.python_function)
@@ -280,7 +280,7 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
             if not made.trace.outliner.sizes_chose:
                 raise
             try:        # with the choices of this call, which runs check
-                return self._record(call, cause, kinds, False)
+                return self._record(call, cause, kinds, False, hint)
             except Exception:
                 pass
             raise
@@ -289,7 +289,7 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         self._unrepeated.of_state(reads.settle(), reads.unrepeated)
         self._made_variables |= whole and self._conversion.made_variables
         if made.trace.made_variables or not whole:  # once more, with them, as all later traces
-            return self._record(call, cause, kinds, sizes_choose)
+            return self._record(call, cause, kinds, sizes_choose, hint)
         return made
 
     def _call_python(self, treedef: Any, values: list[Any]) -> Any:
@@ -325,14 +325,12 @@ class Function(Inspection, Dispatcher, Generic["P", "R"]):
         call = BoundCall(*self.arguments.bind(args, kwargs))    # tensors of the state are constants
         kinds = self._kinds(call)
         with self._lock:
-            for concrete in self._traces:
-                if concrete.is_for(call.treedef, kinds):
-                    return concrete
             wanted = relax.relaxed(kinds, call.paths, self._peers(call), self._static,
                                    self.arguments.specs)
-            for concrete in self._traces:
-                if concrete.is_for(call.treedef, wanted) and concrete.compiled(kinds) is not None:
-                    return concrete.sized(call.leaves)
+            for leaves in (kinds, wanted):
+                for concrete in self._traces:
+                    if concrete.is_for(call.treedef, leaves) and relax.serves(concrete, kinds):
+                        return concrete.sized(call.leaves)
             return self._trace(call, self._cause(call, kinds)).sized(call.leaves)
 
     @property

@@ -5,6 +5,9 @@ Called by `function.py`. Guards record most decisions that Python bases on a num
 (`type(n) is int`), and code written for real numbers may raise. So a general trace is used only if
 Python, run once more with the exact values, records an equal graph. Otherwise the values that cause
 the difference stay part of the key.
+
+A TensorSpec has no sizes for which Python could run. If the trace with hints for its unknown sizes
+raises or has guards, the sizes are traced like sizes that depend on data.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from dualflow.graph.calls.arguments import TensorLeaf, leaf_key
 from dualflow.graph.calls.concrete import UNKNOWN_HINT, ConcreteFunction
+from dualflow.graph.calls.relax import has_open_sizes
 from dualflow.graph.trace.specialize import deciding_arguments
 
 TYPE_CHECKING = False
@@ -29,7 +33,7 @@ class Generalizer:
 
     Parameters
     ----------
-    record : callable (keys of leaves) -> ConcreteFunction
+    record : callable (keys of leaves, hint=int or None) -> ConcreteFunction
         Runs Python and returns the trace.
     leaves : sequence
         The leaves of the call.
@@ -40,7 +44,7 @@ class Generalizer:
         From a leaf that must not be generalised to the reason.
     """
 
-    def __init__(self, record: Callable[[Kinds], ConcreteFunction], leaves: Sequence[Any]) -> None:
+    def __init__(self, record: Callable[..., ConcreteFunction], leaves: Sequence[Any]) -> None:
         self.record = record
         self.leaves = leaves
         self.plain: Kinds = tuple([plain_key(x) for x in leaves])
@@ -48,6 +52,31 @@ class Generalizer:
 
     def run(self, wanted: Kinds) -> ConcreteFunction:
         """Return a trace for leaves with the keys `wanted`, or with less general keys."""
+        if not has_open_sizes([leaf_key(x) for x in self.leaves]):
+            return self._of_values(wanted)
+        made: ConcreteFunction | None = None
+        failed: Exception | None = None
+        try:
+            made = self._of_values(wanted)
+        except Exception as error:
+            failed = error
+        if made is None or (made.trace.guards and made.leaves == wanted):
+            kinds = [kind if has_open_sizes([kind]) else plain for kind, plain in zip(
+                wanted, self._without_static(wanted), strict=True)]
+            try:
+                opened = self.record(tuple(kinds), hint=None)
+            except Exception as error:
+                if made is None:
+                    raise error from failed
+            else:
+                if made is None or len(opened.trace.guards) < len(made.trace.guards):
+                    made = opened
+        assert made is not None
+        made.general = True
+        return made
+
+    def _of_values(self, wanted: Kinds) -> ConcreteFunction:
+        """Return a trace with the values of the call, and hints for unknown sizes."""
         made = self._deciding_apart(wanted)
         if made is not None and not self._doubtful(made):
             return made

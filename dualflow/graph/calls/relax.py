@@ -85,3 +85,16 @@ def cause(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
                     if not mine.matches(kind)] for c in peers]
     least = min(reversed(differences), key=len)
     return "; ".join(least) or "Python decides otherwise for these sizes"
+
+
+def serves(trace: ConcreteFunction, kinds: Kinds) -> bool:
+    """Return True if a trace, whose keys are `kinds` or more general, holds for leaves with the
+    keys `kinds`: if a size is unknown, for all its values, as far as a trace can."""
+    if has_open_sizes(kinds):
+        return trace.general or not trace.trace.guards
+    return trace.leaves == kinds or trace.compiled(kinds) is not None
+
+
+def has_open_sizes(kinds: Sequence[Any]) -> bool:
+    """Return True if a tensor among the keys of leaves has an unknown size."""
+    return any([isinstance(kind, TensorLeaf) and None in kind.shape for kind in kinds])
