@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from dualflow import nest
 from dualflow._core import Symbol, TensorSpec, Variable, as_tensor
 from dualflow.dtypes import as_dtype
 from dualflow.errors import DataLossError, DualflowError, InvalidArgumentError, ShapeError
@@ -24,7 +23,6 @@ from dualflow.io.structure import TEXT, loaded, signature_of
 from dualflow.ops.random.random_generator import get_global_generator
 from dualflow.ops.string_tensor import is_text, text
 
-SIZES = 28, 784, 5040           # assumed sizes: of images, and a multiple of small numbers
 GLOBAL = "global"               # the name of the global generator
 CONSTANT = "value", "saved"     # kinds of results that are not computed
 
@@ -52,7 +50,7 @@ class LoadedFunction:
         return LoadedFunction, (self.said, own)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        treedef, leaves, _ = self._arguments.bind(*self._with_text(args, kwargs))
+        treedef, leaves, paths = self._arguments.bind(*self._with_text(args, kwargs))
         leaves = [x.value() if isinstance(x, Variable) else x for x in leaves]
         keys = [leaf_key(x) for x in leaves]
         refused: OtherSizes | None = None
@@ -62,6 +60,9 @@ class LoadedFunction:
                     return trace(leaves)
                 except OtherSizes as error:
                     refused = error
+                except ShapeError as error:
+                    raise ShapeError(f"{self.name}: got {listed(paths, keys)}: {error}"
+                                     ) from error
         if refused is not None:
             raise refused
         for trace in self._traces:
@@ -73,7 +74,7 @@ class LoadedFunction:
                 f"{self._who} was not traced when it was saved: call it before, or give it an "
                 "input_signature")
         raise InvalidArgumentError(
-            f"{self.name}: got ({', '.join(map(str, keys))}), it was saved for "
+            f"{self.name}: got ({listed(paths, keys)}), it was saved for "
             + " and ".join(map(str, self._traces)))
 
     def _with_text(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -98,6 +99,11 @@ class LoadedFunction:
 
     def __repr__(self) -> str:
         return f"<LoadedFunction {self.name} for {' and '.join(map(str, self._traces))}>"
+
+
+def listed(paths: Sequence[str], keys: Sequence[Any]) -> str:
+    """Return the leaves of a call as text, with their names."""
+    return ", ".join([f"{path}: {key}" for path, key in zip(paths, keys, strict=True)])
 
 
 class LoadedTrace:
@@ -141,11 +147,10 @@ class LoadedTrace:
         given = [TensorSpec(leaf.shape, leaf.dtype) if isinstance(leaf, TensorLeaf)
                  else leaf.kind(2) for leaf in leaves]
 
-        def compile(specs: list[Any]) -> None:
-            self._function.get_concrete_function(*specs).compiled(specs)
-
         with suppress(OtherSizes):
-            for_some_sizes(compile, given)
+            trace = self._function.get_concrete_function(*given)
+            if trace.hint is not None:
+                trace.compiled(given)
 
     def matches(self, treedef: Any, keys: Sequence[Any]) -> bool:
         """Return True if the trace accepts a call."""
@@ -187,20 +192,6 @@ def check_result(result: Any, returned: Sequence[Any], saved: dict[str, Any]) ->
                 kind not in ("tensor", "number", "rows", "size", *CONSTANT)) or (
                 kind == "saved" and rest[0] not in saved):
             raise ValueError(f"a leaf of a result is {[kind, *rest]}, expected a kind of result")
-
-
-def for_some_sizes(trace: Callable[[Any], Any], specs: Any) -> Any:
-    """Return the result of tracing for specs with unknown sizes. If an op, such as a reshape to
-    [-1, 784], does not accept the size that tracing assumes, other sizes are assumed."""
-    try:
-        return trace(specs)
-    except ShapeError:
-        for size in SIZES:
-            with suppress(ShapeError):
-                return trace(nest.map_structure(lambda x, size=size: x if not isinstance(
-                    x, TensorSpec) else TensorSpec([size if d is None else d for d in x.shape],
-                                                   x.dtype, x.name), specs))
-        raise
 
 
 def returned(kind: str, x: Any) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import (
@@ -33,7 +32,7 @@ from dualflow.graph.calls.concrete import DATA_NUMBER, ROWS, ConcreteFunction
 from dualflow.graph.calls.function import Function
 from dualflow.io.content import write_content
 from dualflow.io.files import SUFFIX, safetensors
-from dualflow.io.loaded import GLOBAL, LoadedFunction, for_some_sizes
+from dualflow.io.loaded import GLOBAL, LoadedFunction
 from dualflow.io.serialize_trace import NAMED, SerializedTrace
 from dualflow.io.signatures import as_module, described, functions_by_key
 from dualflow.io.structure import VALUES, plain, saved_parameter, saved_skeleton
@@ -286,33 +285,30 @@ class Saved:
 
 
 def traces_of(function: Function[..., Any] | ConcreteFunction) -> list[ConcreteFunction]:
-    """Return the traces of a function, or a trace for its signature if it has none."""
+    """Return the traces of a function. A function with a signature also has a trace for the
+    signature, unless a trace is valid for all its sizes."""
     if isinstance(function, AnyRankFunction):
-        return for_ranks(function.find, *function.given)
+        return traces_for_ranks(function.find, *function.given)
     if isinstance(function, ConcreteFunction):
         return [function]
-    if function.input_signature is not None and has_unknown_rank(function.input_signature):
-        return for_ranks(function.get_concrete_function, tuple(function.input_signature), {})
-    if function.input_signature is None or function.concrete_functions:
-        return function.concrete_functions
-    trace = for_some_sizes(lambda specs: function.get_concrete_function(*specs),
-                           list(function.input_signature))
-    open_sizes = [leaf for leaf, spec in zip(trace.leaves, function.arguments.specs or (),
-                                             strict=False) if isinstance(spec, TensorSpec) and
-                  leaf.shape != spec.shape]
-    if open_sizes:
+    signature, found = function.input_signature, function.concrete_functions
+    if signature is None:
+        return found
+    if has_unknown_rank(signature):
+        return traces_for_ranks(function.get_concrete_function, tuple(signature), {})
+    try:
+        trace: ConcreteFunction = function.get_concrete_function(*signature)
+    except DualflowError:
+        if not found:
+            raise
+        return found
+    general = not any([isinstance(spec, TensorSpec) and leaf.shape != spec.shape for leaf, spec in
+                       zip(trace.leaves, function.arguments.specs or (), strict=False)])
+    if not general and not found:
         raise UnimplementedError(
             f"save: the Python code of {function.name} decides by sizes that its input_signature "
             "leaves open; call it with the sizes for which it is to be saved")
-    return [trace]
-
-
-def for_ranks(find: Callable[..., ConcreteFunction], args: Any,
-              kwargs: Any) -> list[ConcreteFunction]:
-    """Return the traces for arguments of unknown rank."""
-    return traces_for_ranks(
-        lambda *xs, **named: for_some_sizes(lambda given: find(*given[0], **given[1]),
-                                            (xs, named)), args, kwargs)
+    return found if not general or any([x is trace for x in found]) else [*found, trace]
 
 
 def leaves_of(module: Module) -> list[tuple[str, Any]]:

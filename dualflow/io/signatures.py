@@ -14,7 +14,7 @@ from dualflow.graph.calls.concrete import ConcreteFunction
 from dualflow.graph.calls.decorator import function
 from dualflow.graph.calls.function import Function
 from dualflow.graph.calls.trace_arguments import n_leaves
-from dualflow.io.loaded import LoadedFunction, for_some_sizes
+from dualflow.io.loaded import LoadedFunction
 from dualflow.io.structure import COMPOSITES
 from dualflow.modules import Module
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor
@@ -120,8 +120,7 @@ def trace_of(key: str, x: Any) -> Any:
             raise InvalidArgumentError(
                 f"save: the signature {key} is a function without an input_signature; give it one, "
                 "or pass the result of its get_concrete_function")
-        held = for_some_sizes(lambda specs: held.get_concrete_function(*specs),
-                              list(held.input_signature))
+        held = held.get_concrete_function(*held.input_signature)
     if not isinstance(held, ConcreteFunction):
         raise InvalidArgumentError(f"save: the signature {key} is {x!r}, expected a function "
                                    "traced by dualflow")
