@@ -84,7 +84,7 @@ def _named(path: str, target: Any, name: str) -> Any:
         return dualflow
     if path == "tensorflow.compat":
         return dualflow.compat
-    if path in ("tensorflow.losses", "tensorflow.metrics"):
+    if target is dualflow and path in ("tensorflow.losses", "tensorflow.metrics"):
         return getattr(_keras("keras._tf_keras.keras"), name)
     try:
         return getattr(target, name)

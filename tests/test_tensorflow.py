@@ -67,6 +67,9 @@ import tensorflow.compat.v1 as tf1
 x = tf.placeholder(tf.float32, [None, 2])
 with tf.Session() as sess:
     print(sys.argv[1:], tf.__version__, sess.run(layers.flatten(x), {x: [[1., 2.]]}))
+y = tf.constant([[1., 2.]])
+loss = tf.losses.mean_squared_error(tf.zeros_like(y), y)
+assert loss.shape == () and tf.losses.get_losses() == [loss] and tf.metrics.accuracy
 assert tf1.placeholder is tf.placeholder and tf.compat.v2.constant(1.).numpy() == 1.
 """
 

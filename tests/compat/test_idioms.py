@@ -67,6 +67,23 @@ def test_optimizer_whose_gradients_pass_through_python(session):
         np.testing.assert_array_equal(one, other)
 
 
+class Doubling(tf.train.GradientDescentOptimizer):
+    """`minimize` passes the options of `apply_gradients` by name, as TensorFlow does."""
+
+    def apply_gradients(self, grads_and_vars, **options):
+        assert sorted(options) == ["global_step", "name"]
+        return super().apply_gradients([(2 * g, v) for g, v in grads_and_vars], **options)
+
+
+def test_optimizer_with_options_by_name(session):
+    w = tf.get_variable("w", initializer=1.)
+    counter = tf.train.get_or_create_global_step()
+    step = Doubling(0.1).minimize(3 * w, global_step=counter)
+    session.run(tf.global_variables_initializer())
+    session.run(step)
+    np.testing.assert_allclose(session.run([w, counter]), [0.4, 1], rtol=1e-6)
+
+
 def test_gaussian_policy(session):
     mu = tf.layers.dense(tf.placeholder(tf.float32, (None, 4), name="x"), 2)
     log_std = tf.get_variable("log_std", initializer=-0.5 * np.ones(2, np.float32))

@@ -90,7 +90,7 @@ class Optimizer:
                 "No gradients provided for any variable, check your graph for ops that do not "
                 f"support gradients, between variables {[str(v) for _, v in pairs]} and loss "
                 f"{loss!r}.")
-        return self.apply_gradients(pairs, global_step, name)
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
 
     def compute_gradients(self, loss: Any, var_list: Sequence[Variable] | None = None,
                           gate_gradients: int = GATE_OP, aggregation_method: Any = None,
