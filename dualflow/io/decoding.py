@@ -10,10 +10,9 @@ from dualflow._core import TensorBase, constant, rebuild
 from dualflow._util.arguments import integer, shown
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, InvalidArgumentError
-from dualflow.io.features import dtype_of, flattened, string_tensor
+from dualflow.io.features import dtype_of, flattened
 from dualflow.io.parsing import texts
-from dualflow.ops.array.shape import reshape
-from dualflow.ops.string_tensor import StringType, is_text, string
+from dualflow.ops.string_tensor import StringType, is_text, string, whole
 from dualflow.ops.types import DTypeLike
 
 __all__ = ["decode_csv", "decode_raw"]
@@ -100,7 +99,7 @@ def decode_csv(records: Any, record_defaults: Sequence[Any], field_delim: str = 
     Returns
     -------
     list of Tensor or StringTensor
-        Each has the shape of `records`.
+        Each has the shape of `records`. In a traced function the lines are parsed in each run.
 
     Raises
     ------
@@ -125,20 +124,26 @@ def decode_csv(records: Any, record_defaults: Sequence[Any], field_delim: str = 
     if not isinstance(field_delim, str) or len(field_delim.encode()) != 1:
         raise InvalidArgumentError(f"decode_csv: field_delim is {shown(field_delim)}, expected one "
                                    "character of one byte")
-    made: list[list[Any]] = [[] for _ in columns]
-    for place, line in enumerate(lines._array.ravel().tolist()):
-        where = f"decode_csv: record {place}"
-        fields = fields_of(line, field_delim, use_quote_delim, where)
-        if chosen is not None and chosen and chosen[-1] < len(fields):
-            fields = [fields[k] for k in chosen]
-        elif (chosen is not None and chosen) or len(fields) != len(columns):
-            raise InvalidArgumentError(f"{where} has {len(fields)} fields, expected "
-                                       f"{chosen[-1] + 1 if chosen else len(columns)}")
-        for k, (field, (dtype, default)) in enumerate(zip(fields, columns, strict=True)):
-            made[k].append(value_of(field, dtype, default, na_value, f"{where}, column {k}"))
-    return [string_tensor(values, lines.shape) if dtype is string
-            else reshape(constant(values, dtype, "decode_csv"), lines.shape)
-            for values, (dtype, _) in zip(made, columns, strict=True)]
+
+    def columns_of(array: Any) -> list[Any]:
+        import numpy as np
+
+        made: list[list[Any]] = [[] for _ in columns]
+        for place, line in enumerate(array.ravel().tolist()):
+            where = f"decode_csv: record {place}"
+            fields = fields_of(line, field_delim, use_quote_delim, where)
+            if chosen is not None and chosen and chosen[-1] < len(fields):
+                fields = [fields[k] for k in chosen]
+            elif (chosen is not None and chosen) or len(fields) != len(columns):
+                raise InvalidArgumentError(f"{where} has {len(fields)} fields, expected "
+                                           f"{chosen[-1] + 1 if chosen else len(columns)}")
+            for k, (field, (dtype, default)) in enumerate(zip(fields, columns, strict=True)):
+                made[k].append(value_of(field, dtype, default, na_value, f"{where}, column {k}"))
+        return [np.array(values, object if dtype is string else dtype.name).reshape(array.shape)
+                for values, (dtype, _) in zip(made, columns, strict=True)]
+
+    return whole("decode_csv", columns_of, [lines],
+                 [(dtype, tuple(lines.shape)) for dtype, _ in columns])
 
 
 def column_of(default: Any, what: str) -> tuple[Any, Any]:

@@ -290,6 +290,24 @@ def test_decode_csv():
     assert io.decode_csv([], [df.float32])[0].shape == (0,)
 
 
+def test_decode_csv_in_traced_functions(tmp_path):
+    @df.function
+    def parsed(line):
+        *numbers, name = io.decode_csv(line, [0., df.float32, ""])
+        return df.stack(numbers), name
+
+    for line, numbers in (("1,2,a", [1, 2]), (",3,b", [0, 3])):
+        x, name = parsed(df.constant(line))
+        assert x.tolist() == numbers and name.numpy() == line[-1].encode()
+    assert len(parsed.concrete_functions) == 1
+    assert parsed(df.constant(["1,2,é", "3,4,\"a,b\""]))[1].tolist() == ["é".encode(), b"a,b"]
+    with pytest.raises(InvalidArgumentError, match="record 0, column 1 is 'c', expected a number"):
+        parsed(df.constant("1,c,d"))
+    (tmp_path / "a.csv").write_text("title\n1,2,a\n3,4,b\n")
+    lines = df.data.TextLineDataset(str(tmp_path / "a.csv")).skip(1).map(parsed).batch(2)
+    assert next(iter(lines))[0].tolist() == [[1, 2], [3, 4]]
+
+
 @pytest.mark.parametrize("line, defaults, said", [
     ("1", [0, 0], "record 0 has 1 fields, expected 2"),
     ("1,2,3", [0, 0], "has 3 fields, expected 2"),
