@@ -45,8 +45,10 @@ def spec_of(info: Any) -> Spec:
         what = kind if kind != "tensor_type" else name_of(at.elem_type)
         raise UnimplementedError(f"onnx.load: {info.name!r} is {what}, expected a tensor of a "
                                  "supported dtype")
-    shape: Any = tuple([vars(d).get("dim_value") for d in at.shape.dim]) if (
-        "shape" in vars(at)) else None
+    shape: Any = None
+    if "shape" in vars(at):         # some exporters write -1 for an unknown size
+        sizes = [vars(d).get("dim_value") for d in at.shape.dim]
+        shape = tuple([None if n == -1 else n for n in sizes])
     if shape is None or is_sequence or is_optional or isinstance(dtype, NarrowType):
         return ValueSpec(info.name, dtype, shape, is_sequence, is_optional)
     return TensorSpec(shape, dtype, info.name)

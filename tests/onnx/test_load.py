@@ -246,6 +246,23 @@ def test_invalid_models_raise(tmp_path):
         df.onnx.load(tmp_path / "none.onnx")
 
 
+def test_open_sizes_and_ranks():
+    """A size of -1 is unknown; inputs may have no rank; errors name the input."""
+    model = of_nodes(helper.make_node("Relu", ["x"], ["y"]))
+    model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, [-1, 3]))
+    f = df.onnx.load(model)
+    assert f(normal(2, 3)).shape == (2, 3) and f(normal(4, 3)).shape == (4, 3)
+    with pytest.raises(df.errors.DualflowError, match=r"x has shape \(3,\), expected 2 dim"):
+        f(normal(3))
+    parts = [helper.make_tensor(name, TensorProto.FLOAT, [1, 8, n], normal(1, 8, n).ravel())
+             for name, n in (("w", 3), ("r", 2))]
+    f = df.onnx.load(of_nodes(helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=2),
+                              initializer=parts))
+    assert f(normal(4, 1, 3)).shape == (4, 1, 1, 2)
+    with pytest.raises(df.errors.DualflowError, match="lstm: x has shape"):
+        f(normal(4, 3))
+
+
 def test_truncated_file_raises(tmp_path):
     whole = saved(network(df.constant(W), df.constant(B)), tmp_path, X).read_bytes()
     for n in range(0, len(whole) - 1, 37):
