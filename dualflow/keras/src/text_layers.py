@@ -26,11 +26,19 @@ MODULES = ["layers.preprocessing.hashing", "layers.preprocessing.index_lookup",
            "layers.preprocessing.text_vectorization", "utils.tf_utils"]
 
 
+class Variable:
+    """The constructor of variables. TensorFlow's argument `constraint` has no effect."""
+
+    def __new__(cls, value: Any, constraint: Any = None, **options: Any) -> Any:
+        return df.Variable(value, **options)
+
+
 class Names:
     """dualflow under TensorFlow's names. Names that differ for text are attributes."""
 
     available = True
     Tensor = (df.TensorBase, StringTensor)
+    Variable = Variable
     compat = SimpleNamespace(as_text=lambda value, encoding="utf-8": (
         value.decode(encoding) if isinstance(value, bytes) else str(value)))
 
@@ -50,7 +58,8 @@ class Names:
     @staticmethod
     def cast(value: Any, dtype: Any) -> Any:
         """Return a tensor of a dtype; text is not changed."""
-        return value if dtype_of(dtype) is value.dtype else df.cast(value, dtype)
+        is_text = dtype_of(dtype) is getattr(value, "dtype", None)
+        return value if is_text else df.cast(value, dtype)
 
     @staticmethod
     def convert_to_tensor(value: Any, dtype: Any = None) -> Any:
