@@ -80,6 +80,8 @@ def _named(path: str, target: Any, name: str) -> Any:
     """Return the object of dualflow that a name of TensorFlow stands for."""
     if path in ("tensorflow.keras", "tensorflow.compat.v1.keras", "tensorflow.compat.v2.keras"):
         return _keras("keras._tf_keras.keras")
+    if path == "tensorflow.version.VERSION":
+        return VERSION
     if path == "tensorflow.compat.v2":
         return dualflow
     if path == "tensorflow.compat":
