@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from dualflow._core import Tensor
+from dualflow._core import Tensor, TraceContext
 from dualflow.data.stage import INFINITE, Cursor, Stage
 from dualflow.ops.array.join import concat
 from dualflow.ops.random.random import stateless_permutation
@@ -77,8 +77,9 @@ class Shuffle(Seeded):
 
 
 def drawn_seed() -> int:
-    """Return a seed from the global generator."""
-    seed, draw = get_global_generator().next_key().tolist()
+    """Return a seed from the global generator; in a traced function, when it is traced."""
+    with TraceContext(None):
+        seed, draw = get_global_generator().next_key().tolist()
     return mixed(mixed(seed) + draw)
 
 

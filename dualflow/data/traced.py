@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from dualflow._core import Tensor, TensorSpec, host_depth, set_failure_hook
+from dualflow._core import Tensor, TensorSpec, TraceContext, host_depth, set_failure_hook
 from dualflow._util.locks import ThreadLocal
 from dualflow.data.stage import Stage
 from dualflow.data.structure import flatten, pack
@@ -85,7 +85,8 @@ class Elements:
     """
 
     def __init__(self, stage: Stage, start: Callable[[], Any]) -> None:
-        self.spec = stage.spec
+        with TraceContext(None):    # the first element may be computed
+            self.spec = stage.spec
         self.specs: list[TensorSpec] = tensor_specs(self.spec, "a dataset")
         self.start = start
         self.passes: dict[int, Any] = {}        # by the number of the pass, while it lasts

@@ -280,3 +280,29 @@ def test_failed_inner_run_keeps_the_outer_pass():
 
     for _ in range(2):
         assert outer().item() == -1. * 1000. - 200. + 50. + 7.
+
+
+def test_datasets_created_in_a_function(tmp_path):
+    """Seeds are drawn when the function is traced; each call is a new pass."""
+    (tmp_path / "a.txt").write_text("1\n2\n")
+
+    @df.function
+    def order():
+        total, mixed = df.constant(0, df.int64), df.constant(0, df.int64)
+        for x in df.data.Dataset.range(40).shuffle(40):
+            total += x
+            mixed = (mixed * 31 + x) % 1_000_003        # depends on the order
+        return total, mixed
+
+    @df.function
+    def total():
+        s = df.constant(0.)
+        files = df.data.Dataset.list_files(str(tmp_path / "*.txt"))
+        for x in files.interleave(df.data.TextLineDataset).map(df.strings.to_number).batch(2):
+            s += df.reduce_sum(x)
+        return s
+
+    df.random.set_seed(1)
+    (one, first), (other, second) = order(), order()
+    assert one == other == sum(range(40)) and first != second
+    assert total() == total() == 3.
