@@ -171,3 +171,22 @@ def test_attention_is_the_mean_if_all_keys_are_masked():
         layer.set_weights([0 * query_kernel, 0 * query_bias, *others])     # equal scores
         for got in masked.values():
             np.testing.assert_allclose(got[0, 1], layer(x, x)[0, 1], atol=1e-5)
+
+
+class LastSum(layers.Layer):
+    """A layer whose `call` is a traced function with a loop over steps of unknown number."""
+
+    @df.function
+    def call(self, x):
+        total = df.zeros([df.shape(x)[0], 1])
+        for k in df.range(df.shape(x)[1]):
+            total = total / 2 + x[:, k]
+        return total
+
+
+def test_loops_of_unknown_length_in_symbolic_models():
+    x = layers.Input((None, 1))
+    model = models.Model(x, LastSum()(x))
+    assert model.output_shape == (None, 1)
+    values = np.array([[[4.], [2.], [1.]], [[0.], [0.], [3.]]], "float32")
+    np.testing.assert_array_equal(model.predict(values, verbose=0), [[3.], [3.]])

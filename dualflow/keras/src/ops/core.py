@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+from functools import partial
 from typing import Any
 
 from keras.src import tree
@@ -12,6 +13,7 @@ from keras.src.backend.common.symbolic_scope import SymbolicScope
 
 import dualflow as df
 from dualflow._core import SIZE_HINT, current_graph
+from dualflow.graph.calls.conversion import Conversion
 from dualflow.graph.trace.trace import Trace
 from dualflow.keras.src.ops.convert import (
     cast as cast,
@@ -46,33 +48,42 @@ def device_scope(device_name: Any) -> Any:
 
 
 def compute_output_spec(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Trace `fn` and return its results as KerasTensors; nothing is computed."""
-    with StatelessScope(), SymbolicScope():
-        trace = Trace(getattr(fn, "__name__", "call"), after=current_graph())
+    """Trace `fn` and return its results as KerasTensors; nothing is computed. Control flow is
+    converted in functions of dualflow that `fn` calls."""
+    conversion = Conversion(fn, False)
+    found: list[Any] = []
 
+    def record(trace: Trace) -> None:
         def symbol(x: Any) -> Any:
             if not isinstance(x, KerasTensor):
                 return x
-            if x.dtype == "string":
-                return df.strings.StringTensor._made(trace.parameter(
-                    len(trace.inputs), x.name, df.int64, x.shape,
-                    [SIZE_HINT if d is None else d for d in x.shape]))
             hints = [SIZE_HINT if d is None else d for d in x.shape]
-            return trace.parameter(len(trace.inputs), x.name, to_dtype(x.dtype), x.shape, hints)
-
-        def spec(x: Any) -> Any:
-            if isinstance(x, df.IndexedSlices):
-                x = df.convert_to_tensor(x)
-            if isinstance(x, df.strings.StringTensor):
-                return KerasTensor(x._handles.known_shape, "string")
-            if not isinstance(x, df.TensorBase):
-                return x
-            sizes = getattr(x, "known_shape", x.shape)
-            return KerasTensor(sizes, x.dtype.name)
+            dtype = df.int64 if x.dtype == "string" else to_dtype(x.dtype)
+            made = trace.parameter(len(trace.inputs), x.name, dtype, x.shape, hints)
+            return df.strings.StringTensor._made(made) if x.dtype == "string" else made
 
         with trace.recording():
-            args, kwargs = tree.map_structure(symbol, (args, kwargs))
-            return tree.map_structure(spec, fn(*args, **kwargs))
+            given, named = tree.map_structure(symbol, (args, kwargs))
+            found[:] = [tree.map_structure(_spec_of, conversion.through(
+                lambda function: function(*given, **named)))]
+
+    with StatelessScope(), SymbolicScope():
+        name = getattr(fn, "__name__", "call")
+        while not conversion.run(trace := Trace(name, after=current_graph()),
+                                 partial(record, trace)):
+            pass
+    return found[0]
+
+
+def _spec_of(x: Any) -> Any:
+    """Return a result of a trace as a KerasTensor."""
+    if isinstance(x, df.IndexedSlices):
+        x = df.convert_to_tensor(x)
+    if isinstance(x, df.strings.StringTensor):
+        return KerasTensor(x._handles.known_shape, "string")
+    if not isinstance(x, df.TensorBase):
+        return x
+    return KerasTensor(getattr(x, "known_shape", x.shape), x.dtype.name)
 
 
 # --- control flow ---
