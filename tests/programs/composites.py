@@ -175,7 +175,10 @@ STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
         k, lambda: r[1:], lambda: r.to_tensor("."), lambda: df.cast(
             df.strings.length(r), df.float32), lambda: df.strings.upper(r), lambda: r[0],
         lambda: df.concat([r, r], 0), lambda: r.flat_values,
-        lambda: df.cast(r.row_lengths(), df.float32))),
+        lambda: df.cast(r.row_lengths(), df.float32), lambda: df.concat([r, r + "-"], 1),
+        lambda: r[:, :1], lambda: df.reverse(r, [1]), lambda: df.where(r == "a", "b", r),
+        lambda: df.ragged.boolean_mask(r, r != ""), lambda: df.gather(r, [0]),
+        lambda: df.RaggedTensor.from_tensor(r.to_tensor(), padding=""))),
     # values with fields
     "pair": (["dense", "sparse", "ragged", "text"], lambda x, s, r, t, k: Pair(
         x, s, r, t, "ab"[k % 2], k % 3)),

@@ -13,7 +13,7 @@ from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import less, not_equal, where
 from dualflow.ops.elementwise.division import floordiv, floormod
 from dualflow.ops.elementwise.limits import minimum
-from dualflow.ops.indexing.gather import boolean_mask, gather
+from dualflow.ops.indexing.gather import gather
 from dualflow.ops.ragged.partition import (
     iota,
     is_known,
@@ -68,13 +68,9 @@ def _padded(x: Any, rows: Any, present: Any) -> Any:
 
 def _filler(values: Any, default_value: Any) -> Any:
     """Return one row of default values."""
-    if isinstance(values, StringTensor):
-        import numpy as np
-
-        text = StringTensor("" if default_value is None else default_value)
-        return StringTensor(np.full((1, *values.shape[1:]), text.numpy(), object))
     inner = static_shape(values)[1:]
-    one = constant(0 if default_value is None else default_value, values.dtype)
+    empty: Any = "" if isinstance(values, StringTensor) else 0
+    one = constant(empty if default_value is None else default_value, values.dtype)
     if one.ndim > len(inner):
         raise ShapeError(f"to_tensor: default_value has shape {one.shape}, expected at most "
                          f"{tuple(inner)}")
@@ -113,13 +109,11 @@ def from_tensor(tensor: Any, lengths: Any, padding: Any, ragged_rank: int) -> Ra
         ends = where(cast(differs, "bool"), add(column, as_tensor(1, int64)), as_tensor(0, int64))
         each = reduce_max(join.concat([ends, multiply(expand_dims(iota(shape[0]), 1), 0)], 1), 1)
     kept = less(column, expand_dims(each, 1))
-    values = merged[kept.numpy().ravel()] if isinstance(merged, StringTensor) else (
-        boolean_mask(merged, reshape(kept, (-1,))))
-    return RaggedTensor._made(values, splits_of(each))
+    return RaggedTensor._made(take(merged, where(reshape(kept, (-1,)))[:, 0]), splits_of(each))
 
 
 def _reshaped(x: Any, shape: Sequence[Any]) -> Any:
-    if isinstance(x, StringTensor):
+    if type(x) is StringTensor:
         return StringTensor(x.numpy().reshape(shape))
     return reshape(x, shape)
 

@@ -13,7 +13,7 @@ from dualflow.ops.ragged.partition import is_known
 from dualflow.ops.ragged.ragged_tensor import RaggedTensor, length, levels
 from dualflow.ops.ragged.rows import convertible, same_splits, shown_lengths, with_rank
 from dualflow.ops.sparse.select import product
-from dualflow.ops.string_tensor import StringTensor
+from dualflow.ops.string_tensor import OPS, StringTensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__: list[str] = []
+
+DENSE: Any = (TensorBase, StringTensor)
 
 
 def elementwise(op: str, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
@@ -40,9 +42,10 @@ def on_flat_values(caller: str, inputs: Sequence[Any], function: Callable[[list[
 def _of_flat(op: str, flat: list[Any], attrs: dict[str, Any], name: str | None) -> Any:
     if any([isinstance(x, StringTensor) for x in flat]):
         operators = {"equal": "__eq__", "not_equal": "__ne__", "add": "__add__"}
-        if op not in operators or not isinstance(flat[0], StringTensor):
+        if op in operators and isinstance(flat[0], StringTensor):
+            return getattr(flat[0], operators[op])(flat[1])
+        if op not in OPS:
             raise DTypeError(f"{op}: text, expected numbers")
-        return getattr(flat[0], operators[op])(flat[1])
     return apply(op, *flat, name=name, **attrs)
 
 
@@ -81,12 +84,7 @@ def like_rows(x: RaggedTensor, level: RaggedTensor, flat: Any) -> RaggedTensor:
 
 def _of_dense(caller: str, x: Any, like: RaggedTensor) -> Any:
     flat, split = like.flat_values, like.ragged_rank + 1
-    if isinstance(x, StringTensor):
-        if x.ndim:
-            raise DTypeError(f"{caller}: ragged text and text of shape {x.shape}, expected a "
-                             "scalar")
-        return x
-    if not isinstance(x, TensorBase) or x.ndim <= flat.ndim - 1:
+    if not isinstance(x, DENSE) or x.ndim <= flat.ndim - 1:
         return x
     if x.ndim > like.ndim:
         raise ShapeError(f"{caller}: shapes {like.shape} and {x.shape}, expected at most "

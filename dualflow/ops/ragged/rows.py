@@ -26,8 +26,8 @@ __all__: list[str] = []
 
 def take(values: Any, at: Any) -> Any:
     """Return the rows of a tensor at given positions, an int64 tensor of shape (n,)."""
-    if isinstance(values, StringTensor):
-        return values[at.numpy()]
+    if type(values) is StringTensor and is_known(at):
+        return values[at.numpy()]               # faster than a gather of handles
     if not isinstance(values, RaggedTensor):
         return gather(values, at)
     return pieces(values.values, gather(values.row_starts(), at), gather(values.row_lengths(), at))
@@ -80,7 +80,7 @@ def alike(values: Sequence[Any], caller: str) -> list[Any]:
 
 def joined(values: Sequence[Any]) -> Any:
     """Return the rows of several tensors with equally many ragged dimensions."""
-    if isinstance(values[0], StringTensor):
+    if all([type(x) is StringTensor for x in values]):
         import numpy as np
 
         return StringTensor(np.concatenate([x.numpy() for x in values]))
