@@ -72,7 +72,7 @@ def spec_of(structure: Any) -> Any:
             return x
         return TensorSpec(x.known_shape if isinstance(x, Symbol) else x.shape, x.dtype)
 
-    return rebuild(structure, leaf, is_composite)
+    return rebuild(structure, leaf, lambda x: isinstance(x, (Composite, Operand)))
 
 
 def type_spec_from_value(value: Any) -> Any:
