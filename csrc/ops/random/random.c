@@ -195,7 +195,10 @@ static df_status infer_integers(const df_call *call, df_error *err)
     int bits = df_dtypes[dtype].bytes * 8 - !df_is_unsigned(dtype);
     int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
     int64_t least = df_is_unsigned(dtype) ? 0 : -most - 1;
-    if (low >= high || low < least || high - 1 > most)
+    bool low_known = low != DF_OPEN, high_known = high != DF_OPEN;
+    if ((low_known && (low < least || low > most)) ||
+        (high_known && (high <= least || high - 1 > most)) ||
+        (low_known && high_known && low >= high))
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: minval is %lld, maxval %lld, expected minval "
                        "< maxval, and both within %s", call->op->name, (long long)low,
                        (long long)high, df_dtypes[dtype].name);
@@ -215,8 +218,8 @@ static df_status run_integers(const df_call *call, df_error *err)
 DF_OP(random_integers) = {
     .name = "random_integers", .kind = DF_GENERAL, .cannot_fail = true,
     .n_in = 1, .n_out = 1, .n_attrs = 4,
-    .attrs = {{"shape", DF_ATTR_INTS}, {"dtype", DF_ATTR_DTYPE}, {"minval", DF_ATTR_INT},
-              {"maxval", DF_ATTR_INT}},
+    .attrs = {{"shape", DF_ATTR_INTS}, {"dtype", DF_ATTR_DTYPE},
+              {"minval", DF_ATTR_INT, .open = true}, {"maxval", DF_ATTR_INT, .open = true}},
     .infer = infer_integers, .run = run_integers};
 
 static df_status infer_permutation(const df_call *call, df_error *err)

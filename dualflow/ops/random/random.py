@@ -126,6 +126,10 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None 
             return full_int(shape, seed, drawn, name)
         if minval is None or maxval is None:
             raise InvalidArgumentError(f"random_uniform: dtype is {drawn.name}, expected a maxval")
+        # The shape rule reads one such number as a bound that is not known yet.
+        if drawn.itemsize < 8 and isinstance(minval, int) and minval < -1 << 32:
+            raise InvalidArgumentError(f"random_integers: minval is {minval}, expected a number "
+                                       f"within {drawn.name}")
         return apply("random_integers", key_of(seed), name=name, shape=shape, dtype=drawn,
                      minval=minval, maxval=maxval)
     if minval is None:

@@ -276,6 +276,9 @@ def test_shapes_and_dtypes():
     (lambda: df.random.uniform([2], dtype="int32"), InvalidArgumentError, "maxval"),
     (lambda: df.random.uniform([2], 5, 5, "int32"), InvalidArgumentError, "random_integers.*5"),
     (lambda: df.random.uniform([2], 0, 300, "uint8"), InvalidArgumentError, "uint8"),
+    (lambda: df.random.uniform([2], -2**63 + 1, 9, "int32"), InvalidArgumentError, "minval.*int32"),
+    (lambda: df.random.uniform([2], -2**63, 9, "int32"), InvalidArgumentError, "minval.*int32"),
+    (lambda: df.random.uniform([2], -2**63 + 1, -2**63, "int64"), InvalidArgumentError, "minval"),
     (lambda: df.random.uniform([2], 0, 2**16 + 1, "uint16"), InvalidArgumentError, "uint16"),
     (lambda: df.random.uniform([2], -1, 1, "uint64"), InvalidArgumentError, "uint64"),
     (lambda: df.random.stateless_normal([2], [1, 2, 3]), ShapeError, "key.*3"),
@@ -299,3 +302,45 @@ def test_permutation_is_fisher_yates():
         want[i] = want[j]
         want[j] = i
     assert df.random.stateless_permutation(n, [7, 3]).tolist() == want
+
+
+BOUNDS = {
+    "symmetric": lambda n: (-n, n), "negative": lambda n: (-n - 3, -n),
+    "above": lambda n: (n, n + 2),
+    "up to a constant": lambda n: (n, 500), "from a constant": lambda n: (1000, n + 1000),
+    "negative to a constant": lambda n: (-n, -2), "one": lambda n: (n - 1, n)}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_integers_with_traced_bounds(name, dtype):
+    """The bounds are compared when the function runs: no guess of their values decides."""
+    if dtype in ("int8", "int16") and "constant" in name:
+        dtype = "int32"
+    draw = {"stateless": lambda n: df.random.stateless_uniform(
+                [50], [1, 2], *BOUNDS[name](n), dtype),
+            "generator": lambda n: df.random.Generator.from_seed(3).uniform(
+                [50], *BOUNDS[name](n), dtype)}
+    for f in draw.values():
+        traced = df.function(f)
+        for n in (3, 40, 7):
+            want = f(n).tolist()
+            low, high = BOUNDS[name](n)
+            assert min(want) >= low and max(want) < high
+            assert traced(df.constant(n, "int32")).tolist() == want
+            assert traced(df.constant(n, "int64")).tolist() == want
+
+
+def test_wrong_traced_bounds():
+    f = df.function(lambda low, high: df.random.uniform([4], low, high, "int8"))
+    assert f(df.constant(-5), df.constant(5)).shape == (4,)
+    for low, high in ((3, 3), (5, 2), (-129, 3), (0, 129), (-2**63, -2**63 + 2)):
+        with pytest.raises(InvalidArgumentError, match="minval"):
+            f(df.constant(low, df.int64), df.constant(high, df.int64))
+    sized = df.function(lambda x: df.random.uniform([2], -x.shape[0], x.shape[0], "int64"),
+                        input_signature=[df.TensorSpec([None])])
+    assert max(abs(v) for n in (1, 4, 9) for v in sized(df.ones([n])).tolist()) <= 9
+    with pytest.raises(InvalidArgumentError, match="minval"):
+        sized(df.ones([0]))
+    with pytest.raises(InvalidArgumentError, match="minval"):
+        df.function(lambda n: df.random.uniform([4], 300, n, "int8"))(df.constant(3))
