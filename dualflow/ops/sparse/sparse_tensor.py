@@ -9,6 +9,7 @@ from dualflow._core import (
     Tensor,
     TensorBase,
     TensorSpec,
+    apply,
     as_tensor,
     evaluate,
     get_op,
@@ -37,11 +38,15 @@ if TYPE_CHECKING:
 __all__ = ["SparseTensor", "SparseTensorSpec"]
 
 VALUES: Any = (TensorBase, Operand)     # an Operand is text
+ZERO_TO_ZERO = {
+    "abs", "asin", "asinh", "atan", "atanh", "cast", "ceil", "erf", "expm1", "floor", "identity",
+    "log1p", "negative", "relu", "round", "sign", "sin", "sinh", "sqrt", "square", "stop_gradient",
+    "tan", "tanh"}
 EXTREMES = [(op, make_attrs(op, axes=(0,), keepdims=False))
             for op in (get_op("reduce_min"), get_op("reduce_max"))]
 
 
-class SparseTensor(Composite):
+class SparseTensor(Operand, Composite):
     """A tensor that is zero except for the elements at given positions (COO format).
 
     Parameters
@@ -63,7 +68,8 @@ class SparseTensor(Composite):
     -----
     `df.nest` flattens sparse tensors, so traced functions accept and return them. Gradients are
     those with respect to `values`. Products and quotients with a number or a dense tensor, which is
-    broadcast to the shape, are sparse tensors.
+    broadcast to the shape, are sparse tensors, as are results of functions that map 0 to 0, such as
+    `df.cast`, `df.abs` and `df.tanh`.
 
     Raises
     ------
@@ -110,12 +116,21 @@ class SparseTensor(Composite):
         """Return a sparse tensor with these parts, or placeholders of them, without checks."""
         if isinstance(dims, tuple) and any([isinstance(n, Tensor) for n in dims]):
             dims = ints(dims, "SparseTensor: dense_shape")
-        made: SparseTensor = object.__new__(cls)
+        made: SparseTensor = cls.__new__(cls)
         made.indices, made.values, made._dims = indices, values, dims
         return made
 
     def _remade(self, values: Sequence[Any]) -> SparseTensor:
         return self._made(*values)
+
+    def _apply_op(self, op: str, inputs: tuple[Any, ...], attrs: dict[str, Any],
+                  name: str | None) -> Any:
+        if op == "multiply":
+            first, other = inputs
+            return self * other if first is self else self * first
+        if op not in ZERO_TO_ZERO:
+            return NotImplemented
+        return self.with_values(apply(op, self.values, name=name, **attrs))
 
     def _check(self) -> None:
         indices, values, dims = self.indices, self.values, self._dims

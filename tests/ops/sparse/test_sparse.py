@@ -259,3 +259,24 @@ def test_text_to_dense():
         assert call(empty).tolist() == [[b"", b""]]
     with pytest.raises(df.errors.DTypeError, match="to_dense: default_value"):
         df.sparse.to_dense(x, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_functions_that_map_zero_to_zero(mode):
+    dense = np.array([[0., -1.5, 0.], [2.5, 0., 0.]], "float32")
+    given = df.sparse.from_dense(dense)
+    for f in (lambda x: df.cast(x, df.int32), lambda x: df.cast(x, "float64"), df.abs, df.tanh,
+              df.nn.relu, df.square, df.sign, df.identity, df.negative, df.floor,
+              lambda x: df.multiply(x, 2.), lambda x: df.multiply(dense, x)):
+        made, want = mode(f)(given), f(df.constant(dense))
+        assert isinstance(made, df.SparseTensor) and made.dtype is want.dtype
+        np.testing.assert_array_equal(df.sparse.to_dense(made), want)
+    empty = df.SparseTensor(np.zeros((0, 2), "int64"), [], [2, 3])
+    assert mode(lambda x: df.cast(x, df.int64))(empty).values.dtype is df.int64
+    for f in (df.cos, df.exp, df.reduce_sum, lambda x: df.add(x, 1.), lambda x: df.matmul(x, x)):
+        with pytest.raises(df.errors.DTypeError, match="SparseTensor"):
+            mode(f)(given)
+    with df.GradientTape() as tape:
+        tape.watch(given.values)
+        y = mode(lambda x: df.reduce_sum(df.square(df.cast(x, df.float64)).values))(given)
+    assert tape.gradient(y, given.values).tolist() == [-3., 5.]
