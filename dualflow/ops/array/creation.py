@@ -6,7 +6,7 @@ from dualflow import _core
 from dualflow._core import Symbol, Tensor, TensorBase, apply, as_tensor, current_graph, larger
 from dualflow._util.arguments import one_by_one
 from dualflow._util.late_binding import late
-from dualflow.dtypes import float32
+from dualflow.dtypes import float32, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array.shape import broadcast_to, ints, reshape, static_shape
@@ -305,6 +305,9 @@ def one_hot(indices: TensorLike, depth: int, on_value: TensorLike | None = None,
     """
     if dtype is None and on_value is None and off_value is None:
         dtype = float32
+    if not isinstance(indices, TensorBase | _core.Operand):
+        made = as_tensor(indices, None, "one_hot")
+        indices = made if made.size or made.dtype.is_integer else as_tensor(indices, int32)
     on, off = 1 if on_value is None else on_value, 0 if off_value is None else off_value
     if dtype is not None:
         on, off = _core.constant(on, dtype, "one_hot"), _core.constant(off, dtype, "one_hot")

@@ -233,6 +233,10 @@ def test_creation():
     assert df.eye(3, batch_shape=[2]).tolist() == [np.eye(3).tolist()] * 2
     assert df.eye(2, dtype=df.bool_).tolist() == [[True, False], [False, True]]
     assert df.one_hot([0, 1], 2, on_value=5, off_value=-1).tolist() == [[5, -1], [-1, 5]]
+    for empty in ([], [[], []], np.zeros((0, 2)), df.range(0)):
+        want = [*np.shape(empty), 3]
+        assert df.one_hot(empty, 3).shape == df.function(lambda x: df.one_hot(x, 3))(
+            df.cast(empty, df.int32)).shape == tuple(want)
     assert df.zeros(3, df.bfloat16).dtype is df.bfloat16
     assert df.ones_like(df.constant([1, 2]), df.float64).dtype is df.float64
     assert df.constant(3.0, shape=[2]).tolist() == [3, 3]
