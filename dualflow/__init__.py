@@ -442,6 +442,7 @@ for _name, _module, _attribute in (
         ("batched_vjp", "autodiff.batched_vjp", ""),
         ("cluster_compiler", "aot.clusters.request", "Compiler"),
         ("compile_backward", "graph.calls.compile_backward", "compile_backward"),
+        ("declare_shape", "ops.control_flow.declared_shape", "declare_shape"),
         ("draw", "graph.inspect.draw", "draw"),
         ("gradient_rules", "autodiff.gradient_rules", ""),
         ("graph_text", "graph.ir.text", "to_text"),

@@ -522,3 +522,58 @@ def test_invalid_results_of_python_functions_of_text():
              "expected text")):
         with pytest.raises(error, match=why):
             call()
+
+
+def test_shapes_that_are_not_declared():
+    """A dtype alone promises no shape: `set_shape` declares it before the result is used."""
+    def env_step(action):
+        return np.float32(np.arange(4) + action), np.float32(2.), np.int32(action > 2)
+
+    def step(action, shape, reward=()):
+        state, gain, done = df.numpy_function(
+            env_step, [action], [df.float32, df.float32, df.int32])
+        state.set_shape(shape)
+        gain.set_shape(reward)
+        done.set_shape([])
+        return state * 2., gain, done
+
+    for shape in ([4], [None], df.TensorShape([4])):
+        for mode in (lambda f: f, df.function, lambda f: df.function(f, passes=())):
+            for action in (1, 3):
+                made = mode(lambda a, shape=shape: step(a, shape))(df.constant(action))
+                assert made[0].tolist() == [2. * (k + action) for k in range(4)]
+                assert (made[1].item(), made[2].item()) == (2., action > 2)
+    traced = df.function(lambda a: step(a, [4])[0].shape)
+    assert tuple(traced(df.constant(1))) == (4,)
+    for wrong in ([3], [None, 4], []):
+        with pytest.raises((df.errors.ShapeError, ValueError), match="expected"):
+            df.function(lambda a, shape=wrong: step(a, shape))(df.constant(1))
+
+    @df.function
+    def used(a):
+        y = df.numpy_function(lambda x: x + 1, [a], df.int32)
+        z = y * 2
+        y.set_shape([4])                # too late: `z` is a scalar
+        return z
+
+    with pytest.raises(ValueError, match="not compatible"):
+        used(df.constant(1))
+    matrix = df.numpy_function(lambda x: np.outer(x, x), [df.constant([1., 2.])], df.float32)
+    assert matrix.tolist() == [[1., 2.], [2., 4.]]
+
+    @df.numpy_function(Tout=df.float32)
+    def outer(x):
+        return np.outer(x, x)
+
+    @df.function
+    def f(x):
+        y = outer(x)
+        y.set_shape([None, 2])
+        return df.matmul(y, y) + df.cast(df.shape(y)[0], df.float32)
+
+    assert f(df.constant([1., 2.])).tolist() == [[7., 12.], [12., 22.]]
+    v1 = df.compat.v1
+    with v1.Graph().as_default(), v1.Session() as session:
+        y = v1.py_func(lambda: np.ones([2, 3], "float32"), [], v1.float32)
+        y.set_shape([2, 3])
+        assert y.shape.as_list() == [2, 3] and session.run(y * 2.).tolist() == [[2.] * 3] * 2

@@ -77,6 +77,7 @@ def check_callback_results(str name, values, list expected):
     values : sequence
         Python numbers and lists take the declared dtype; tensors and arrays must have it.
     expected : list of (dtype, shape)
+        The shape is None if any shape is accepted.
 
     Returns
     -------
@@ -108,8 +109,11 @@ def check_callback_results(str name, values, list expected):
 
 
 cdef bint is_of_shape(Tensor x, tuple shape):
-    """Return True if a tensor has a shape, in which None matches any size."""
+    """Return True if a tensor has a shape, in which None matches any size. None matches any
+    shape."""
     cdef int d
+    if shape is None:
+        return True
     if x.t.ndim != len(shape):
         return False
     for d in range(x.t.ndim):

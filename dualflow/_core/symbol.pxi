@@ -64,13 +64,16 @@ cdef class Symbol(Tensor):
 
     def know(self, shape, hints=None):
         """Set the shape. None is a size that is still unknown; `hints` has its hint, by default the
-        current one."""
+        current one, or None if it depends on data."""
         cdef int64_t dims[254]
         cdef df_error err
         cdef int d, n = <int>len(shape)
         for d in range(n):
             if shape[d] is None:
-                dims[d] = self.t.shape[d] if hints is None else hints[d]
+                hint = self.t.shape[d] if hints is None else hints[d]
+                dims[d] = DATA_HINT if hint is None else hint
+                if hint is None:
+                    self.data_dependent = self.data_dependent_shape = True
             else:
                 dims[d] = shape[d]
         check(df_tensor_set(&self.t, self.t.dtype, n, dims, b"set_shape", &err), &err)

@@ -32,8 +32,8 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
     inp : sequence of Tensor
         Text is passed as a tensor of text.
     Tout : dtype, TensorSpec or Tensor like the result, or list of them
-        The results of `func`, `df.string` for text. A dtype alone stands for any shape of the same
-        rank as the first input (a scalar, if there are no inputs). A list, even of length 1, means
+        The results of `func`, `df.string` for text. A dtype alone stands for any shape; in a graph,
+        of the rank of the first input (0, if there are no inputs). A list, even of length 1, means
         a list of results.
     use_tape_cache : bool
         Ignored; accepted for compatibility with TensorFlow. Only the inputs are stored.

@@ -141,12 +141,16 @@ def get_shape(x: TensorBase) -> TensorShape:
 
 
 def set_shape(x: TensorBase, shape: Any) -> None:
-    """Check that a tensor may have a shape. In a graph built by hand, refine the static shape."""
+    """Check that a tensor may have a shape. In a graph built by hand, refine the static shape.
+    Declare the shape of a result of a Python function that promised only its dtype."""
+    want = late("tensor_shape").TensorShape(shape)
+    if isinstance(x, Symbol) and late("declare_shape")(x, want):
+        return
     methods: Any = x.graph.methods if isinstance(x, Symbol) else None
     if methods is not None:
         methods.set_shape(x, shape)
         return
-    have, want = get_shape(x), late("tensor_shape").TensorShape(shape)
+    have = get_shape(x)
     if not have.is_compatible_with(want):
         raise ValueError(f"Tensor's shape {have} is not compatible with supplied shape {want}")
 

@@ -43,7 +43,7 @@ no_gradient("host_compute", why="a Python function has none; register_op takes a
 no_gradient("host_start", why="a Python function has none")
 no_gradient("host_wait", why="a Python function has none")
 
-Types: TypeAlias = "list[tuple[DType, tuple[Any, ...]]]"
+Types: TypeAlias = "list[tuple[DType, Any]]"        # dtypes and shapes
 
 
 def type_of(name: str, said: Any) -> tuple[DType, tuple[Any, ...]]:
@@ -69,7 +69,8 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
         Takes Tensors and returns a sequence of results. Its ops are not recorded.
     inputs : list of Tensor
     promised : list of (dtype, shape)
-        Dtype and shape of each result; a size of None may differ between calls.
+        Dtype and shape of each result; a size of None may differ between calls. A shape of None is
+        unknown: in a graph, it has the rank of the first input until `declare_shape` is called.
     rule : callable (g, ys, *inputs), optional
         Takes the gradients of the results and the results as tuples, then the inputs. None if the
         function has no gradient.
@@ -84,7 +85,15 @@ def call_python(name: str, function: Callable[..., Any], inputs: list[Tensor], p
             error.add_note(f"in {name}")
             raise
     else:
-        host = HostFunction(function if inputs else lambda _: function(), name)
+        n = len(inputs)
+
+        def call(*xs: Tensor) -> Sequence[Any]:
+            return function(*xs[:n])
+
+        host = HostFunction(call, name)
+        unknown = (None,) * (inputs[0].ndim if inputs else 0)
+        vars(call)["undeclared"] = [k for k, (_, shape) in enumerate(promised) if shape is None]
+        promised = [(dtype, unknown if shape is None else shape) for dtype, shape in promised]
         if graph is not None:
             graph.host_functions.append(host)
         node_name = node_name or name
@@ -273,9 +282,8 @@ def results_of(said: Any, inputs: Sequence[Tensor]) -> tuple[Types, bool]:
         if isinstance(one, TensorSpec | Tensor):
             types.append((one.dtype, tuple(one.shape)))
             continue
-        rank = inputs[0].ndim if inputs else 0
         dtype = late(TEXT).string if getattr(one, "name", one) == "string" else as_dtype(one)
-        types.append((dtype, (None,) * rank))
+        types.append((dtype, None))
     return types, several
 
 
@@ -293,9 +301,9 @@ def numpy_function(func: Callable[..., Any] | None = None,
     inp : sequence of Tensor
         Text is passed as bytes, or an object array of bytes.
     Tout : dtype, TensorSpec or Tensor like the result, or list of them
-        The results of `func`, `df.string` for text. A dtype alone stands for any shape of the same
-        rank as the first input (a scalar, if there are no inputs). A list, even of length 1, means
-        a list of results.
+        The results of `func`, `df.string` for text. A dtype alone stands for any shape; in a graph
+        the result has the rank of the first input (0, if there are no inputs) unless `set_shape`
+        declares another shape before it is used. A list, even of length 1, means a list of results.
     stateful : bool
         Ignored; accepted for compatibility with TensorFlow. Calls are never merged or removed.
     name : str, optional
