@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         parse_single_example as parse_single_example,
         parse_single_sequence_example as parse_single_sequence_example,
     )
+    from dualflow.io.ragged_feature import RaggedFeature as RaggedFeature
     from dualflow.io.tensor_proto import (
         parse_tensor as parse_tensor,
         serialize_tensor as serialize_tensor,
@@ -42,6 +43,7 @@ _NAMES = {
     "io.decoding": "decode_csv decode_raw",
     "io.features": "FixedLenFeature FixedLenSequenceFeature VarLenFeature",
     "io.parsing": "parse_example parse_single_example parse_single_sequence_example",
+    "io.ragged_feature": "RaggedFeature",
     "io.tensor_proto": "parse_tensor serialize_tensor",
     "io.tfrecord": "TFRecordOptions TFRecordWriter",
     "io.whole_files": "read_file write_file",
@@ -52,10 +54,10 @@ _NAMES = {
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter",
-    "VarLenFeature", "decode_and_crop_jpeg", "decode_bmp", "decode_csv", "decode_gif",
-    "decode_image", "decode_jpeg", "decode_png", "decode_raw", "encode_jpeg", "encode_png",
-    "extract_jpeg_shape", "gfile", "is_jpeg", "parse_example", "parse_single_example",
+    "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "TFRecordOptions",
+    "TFRecordWriter", "VarLenFeature", "decode_and_crop_jpeg", "decode_bmp", "decode_csv",
+    "decode_gif", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "encode_jpeg",
+    "encode_png", "extract_jpeg_shape", "gfile", "is_jpeg", "parse_example", "parse_single_example",
     "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_tensor", "write_file"]
 
 if not TYPE_CHECKING:       # for type checkers, other names are errors

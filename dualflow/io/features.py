@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
 from dualflow._core import as_tensor, rebuild
 from dualflow._util.arguments import integer, shown
 from dualflow.dtypes import DType, as_dtype
-from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.display import tolist
 from dualflow.ops.sparse.sparse_tensor import SparseTensor
 from dualflow.ops.string_tensor import StringTensor, string, text
@@ -83,7 +83,7 @@ class VarLenFeature(NamedTuple):
 
     Attributes
     ----------
-    dtype : {float32, int64}
+    dtype : {float32, int64, string}
 
     Examples
     --------
@@ -118,16 +118,13 @@ class Selection:
     """
 
     def __init__(self, key: str, given: Any, caller: str) -> None:
+        self.key = key
         self.what = what = f"{caller}: feature {key!r}"
         if not isinstance(given, FixedLenFeature | FixedLenSequenceFeature | VarLenFeature):
             raise DTypeError(f"{what} is {shown(given)}, expected a FixedLenFeature, "
-                             "FixedLenSequenceFeature or VarLenFeature")
+                             "FixedLenSequenceFeature, VarLenFeature or RaggedFeature")
         self.sparse: bool = isinstance(given, VarLenFeature)
         if isinstance(given, VarLenFeature):
-            if dtype_of(given.dtype) is string:
-                raise UnimplementedError(f"{what}: sparse tensors of text are not supported; use "
-                                         "FixedLenSequenceFeature([], dtype, allow_missing=True), "
-                                         "which returns a dense tensor")
             given = FixedLenSequenceFeature([], given.dtype, True)
         self.many: bool = isinstance(given, FixedLenSequenceFeature)
         self.allow_missing: bool = isinstance(given, FixedLenSequenceFeature) and bool(
@@ -159,6 +156,28 @@ class Selection:
             raise InvalidArgumentError(f"{self.what}: default_value has {len(flat)} elements, "
                                        f"expected 1 or {self.size}")
         return flat if len(flat) == self.size else flat * self.size
+
+    def read(self, features: Mapping[str, Any]) -> Any:
+        """Return the values of an example."""
+        feature = features.get(self.key)
+        return self.rows(feature) if self.many else self.row(feature)
+
+    def batch(self, parts: list[Any]) -> Any:
+        """Return the tensor of the values of each example of a batch."""
+        if self.sparse:
+            return self.elements(parts, True)
+        sizes: tuple[int, ...] = (len(parts),)
+        if self.many:
+            parts, rows = self.padded(parts)
+            sizes = *sizes, rows
+        return self.tensor(parts, (*sizes, *self.shape))
+
+    def single(self, part: Any) -> Any:
+        """Return the tensor of the values of one example."""
+        if self.sparse:
+            return self.elements([part], False)
+        rows = (len(part) // (self.size or 1),) if self.many else ()
+        return self.tensor([part], (*rows, *self.shape))
 
     def values(self, feature: Any) -> Sequence[Any] | None:
         """Return the values in a message Feature, or None if it has none."""

@@ -10,6 +10,7 @@ from dualflow._util.arguments import shown
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.io.features import Selection
 from dualflow.io.message import parsed
+from dualflow.io.ragged_feature import RaggedFeature, RaggedSelection
 from dualflow.ops.string_tensor import StringTensor, text
 
 __all__ = ["parse_example", "parse_single_example", "parse_single_sequence_example"]
@@ -22,13 +23,14 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any],
     Parameters
     ----------
     serialized : bytes, or scalar StringTensor
-    features : dict of str to FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
+    features : dict of str to FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or \
+RaggedFeature
     example_names
         Accepted for compatibility with TensorFlow; no effect.
 
     Returns
     -------
-    dict of str to Tensor, StringTensor or SparseTensor
+    dict of str to Tensor, StringTensor, SparseTensor or RaggedTensor
         float32 or int64 tensors, and StringTensors, of the shape of each feature; a
         FixedLenSequenceFeature has the number of rows in front.
 
@@ -66,13 +68,14 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
     ----------
     serialized : StringTensor, or list of bytes
         One dimension; a single example is parsed as `parse_single_example` does.
-    features : dict of str to FixedLenFeature, FixedLenSequenceFeature or VarLenFeature
+    features : dict of str to FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or \
+RaggedFeature
     example_names
         Accepted for compatibility with TensorFlow; no effect.
 
     Returns
     -------
-    dict of str to Tensor, StringTensor or SparseTensor
+    dict of str to Tensor, StringTensor, SparseTensor or RaggedTensor
         The size of the batch is the first dimension. Rows of a FixedLenSequenceFeature are padded
         to the longest example of the batch.
 
@@ -99,28 +102,17 @@ def parse_example(serialized: Any, features: Mapping[str, Any], example_names: A
         return parse_single_example(batch, features)
     if batch.ndim != 1:
         raise ShapeError(f"{caller}: serialized has shape {batch.shape}, expected one dimension")
-    chosen, n = selections(features, caller), len(batch)
+    chosen = selections(features, caller)
     found: dict[str, list[Any]] = {key: [] for key in chosen}
     for k, data in enumerate(batch.tolist()):
         try:
             features_of = by_name(parsed("Example", data, caller).features.feature)
             for key, one in chosen.items():
-                found[key].append((one.rows if one.many else one.row)(features_of.get(key)))
+                found[key].append(one.read(features_of))
         except (InvalidArgumentError, DTypeError) as error:
             error.add_note(f"in example {k} of the batch")
             raise
-    made: dict[str, Any] = {}
-    for key, one in chosen.items():
-        parts: list[Any] = found[key]
-        sizes: tuple[int, ...] = (n,)
-        if one.sparse:
-            made[key] = one.elements(parts, True)
-            continue
-        if one.many:
-            parts, rows = one.padded(parts)
-            sizes = n, rows
-        made[key] = one.tensor(parts, (*sizes, *one.shape))
-    return made
+    return {key: one.batch(found[key]) for key, one in chosen.items()}
 
 
 def parse_single_sequence_example(serialized: Any,
@@ -175,7 +167,7 @@ def parse_single_sequence_example(serialized: Any,
     made: dict[str, Any] = {}
     for key, one in steps.items():
         if one.sparse or not one.many:
-            kind = "VarLenFeature" if one.sparse else "FixedLenFeature"
+            kind = type((sequence_features or {})[key]).__name__
             raise DTypeError(f"{one.what} is a {kind}, expected a "
                              "FixedLenSequenceFeature for the steps of a sequence")
         if key not in lists and not one.allow_missing:
@@ -188,16 +180,7 @@ def parse_single_sequence_example(serialized: Any,
 
 def context(features: Mapping[str, Any], chosen: Mapping[str, Selection]) -> dict[str, Any]:
     """Return the tensors of one example."""
-    made: dict[str, Any] = {}
-    for key, one in chosen.items():
-        if one.sparse:
-            made[key] = one.elements([one.rows(features.get(key))], False)
-        elif one.many:
-            found = one.rows(features.get(key))
-            made[key] = one.tensor([found], (len(found) // (one.size or 1), *one.shape))
-        else:
-            made[key] = one.tensor([one.row(features.get(key))], one.shape)
-    return made
+    return {key: one.single(one.read(features)) for key, one in chosen.items()}
 
 
 def by_name(entries: Any) -> dict[str, Any]:
@@ -209,7 +192,8 @@ def selections(features: Any, caller: str) -> dict[str, Selection]:
     """Return the validated descriptions of features."""
     if not isinstance(features, Mapping):
         raise DTypeError(f"{caller}: features is {shown(features)}, expected a dict")
-    return {key: Selection(key, x, caller) for key, x in features.items()}
+    return {key: (RaggedSelection if isinstance(x, RaggedFeature) else Selection)(key, x, caller)
+            for key, x in features.items()}
 
 
 def texts(value: Any, caller: str) -> StringTensor:

@@ -13,7 +13,6 @@ from dualflow.errors import (
     DualflowError,
     InvalidArgumentError,
     ShapeError,
-    UnimplementedError,
 )
 from dualflow.train import BytesList, Example, Feature, Features, FloatList, Int64List
 
@@ -91,11 +90,78 @@ def test_errors_of_examples():
         io.parse_example([DATA], ["a"])
     with pytest.raises(DTypeError, match="expected text"):
         one(io.FixedLenFeature([], df.int64), df.constant(1))
-    with pytest.raises(UnimplementedError, match="sparse tensors of text are not supported"):
-        one(io.VarLenFeature(df.string))
     with pytest.raises(InvalidArgumentError) as caught:
         io.parse_example([DATA, b""], {"b": io.FixedLenFeature([], df.float32)})
     assert caught.value.__notes__ == ["in example 1 of the batch"]
+
+
+R = io.RaggedFeature
+KEYS = {"splits": R.RowSplits, "lengths": R.RowLengths, "starts": R.RowStarts,
+        "limits": R.RowLimits, "ids": R.ValueRowIds}
+
+
+def partitioned(lengths):
+    """Return the descriptions of rows of given lengths."""
+    splits = np.cumsum([0, *lengths])
+    return {"splits": ints(*splits), "lengths": ints(*lengths), "starts": ints(*splits[:-1]),
+            "limits": ints(*splits[1:]), "ids": ints(*np.repeat(np.arange(len(lengths)), lengths))}
+
+
+def test_ragged_features():
+    batch = [example(a=ints(1, 2), b=floats(.5), c=texts(b"x")), example(),
+             example(a=ints(3), c=texts(b"y", b"z"))]
+    found = io.parse_example(batch, {"a": R(df.int64), "b": R("float32"), "text": R(
+        df.string, value_key="c"), "none": R(df.string)})
+    assert {key: x.to_list() for key, x in found.items()} == {
+        "a": [[1, 2], [], [3]], "b": [[.5], [], []], "text": [[b"x"], [], [b"y", b"z"]],
+        "none": [[], [], []]}
+    assert all(isinstance(x, df.RaggedTensor) for x in found.values())
+    assert found["a"].dtype is df.int64 and found["none"].dtype == df.string
+    assert one(R(df.string), batch[2], "c").tolist() == [b"y", b"z"]
+    assert one(R(df.int64), batch[1]).tolist() == []
+    assert io.parse_example([], {"a": R(df.int64)})["a"].to_list() == []
+    data = df.data.Dataset.from_tensor_slices(found).batch(2)
+    assert next(iter(data))["text"].to_list() == [[b"x"], []]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_partitions(key):
+    rows = [[2, 0, 1], [], [1]]
+    batch = [example(v=ints(1, 2, 3), **partitioned(rows[0])), example(v=ints()),
+             example(v=ints(4), **partitioned(rows[2]))]
+    want = [[[1, 2], [], [3]], [], [[4]]]
+    given = R(df.int64, value_key="v", partitions=[KEYS[key](key)])
+    assert io.parse_example(batch, {"a": given})["a"].to_list() == want
+    for data, each in zip(batch, want, strict=True):
+        assert one(given, data).to_list() == each
+    nested = R(df.int64, "v", [KEYS[key]("outer"), R.RowLengths("lengths")])
+    data = example(v=ints(1, 2, 3), lengths=ints(2, 0, 1), outer=partitioned([2, 1])[key])
+    found = io.parse_example([data, data], {"a": nested})["a"]
+    assert found.to_list() == [[[[1, 2], []], [[3]]]] * 2 and found.ragged_rank == 3
+    assert one(nested, data).to_list() == [[[1, 2], []], [[3]]]
+    wrong = example(v=ints(1, 2, 3), **partitioned([4, 1]))
+    with pytest.raises(InvalidArgumentError, match="3 values in the rows of "):
+        one(given, wrong)
+
+
+def test_uniform_rows_and_bad_ragged_features():
+    given = R(df.int64, partitions=[R.UniformRowLength(2)])
+    found = io.parse_example([DATA, DATA], {"a": given})["a"]
+    assert found.to_list() == [[[1, 2], [3, 4]]] * 2 and found.shape.as_list() == [2, None, 2]
+    for given, error, said in [
+            (R(df.int64, partitions=[R.UniformRowLength(3)]), InvalidArgumentError, "4 values in"),
+            (R(df.int64, partitions=[R.UniformRowLength(0)]), InvalidArgumentError, "positive int"),
+            (R(df.int64, partitions=["x"]), DTypeError, "expected a RowSplits"),
+            (R(df.int64, partitions=[R.RowSplits("b")]), DTypeError, "is a float_list"),
+            (R(df.float32), DTypeError, "is a int64_list")]:
+        with pytest.raises(error, match=said):
+            one(given)
+    for splits in ([1, 4], [0, 5, 4], [0, 3], [4, 0]):
+        with pytest.raises(InvalidArgumentError, match="4 values in the rows of RowSplits"):
+            one(R(df.int64, partitions=[R.RowSplits("s")]),
+                example(a=ints(1, 2, 3, 4), s=ints(*splits)))
+    with pytest.raises(DTypeError, match="is a RaggedFeature"):
+        io.parse_single_sequence_example(b"", {}, {"a": R(df.int64)})
 
 
 def test_sparse_features():
@@ -111,6 +177,13 @@ def test_sparse_features():
         assert single.shape == (len(want),) and single.values.tolist() == want
         assert single.indices.tolist() == [[k] for k in range(len(want))]
     assert io.parse_example([], {"a": io.VarLenFeature(df.int64)})["a"].shape == (0, 0)
+    batch += [example(c=texts(b"x", b"y"))]
+    found = io.parse_example(batch, {"c": io.VarLenFeature(df.string)})["c"]
+    assert found.shape == (4, 2) and found.dtype == df.string and found.values.tolist() == [
+        b"x", b"y"] and df.sparse.to_dense(found).tolist() == [[b"", b""]] * 3 + [[b"x", b"y"]]
+    assert one(io.VarLenFeature(df.string), batch[3], "c").values.tolist() == [b"x", b"y"]
+    empty = one(io.VarLenFeature(df.string), batch[0], "c")
+    assert empty.shape == (0,) and empty.dtype == df.string
     with pytest.raises(DTypeError, match="float_list"):
         io.parse_example(batch, {"a": io.VarLenFeature(df.float32)})
     context, _ = io.parse_single_sequence_example(
