@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from keras.src import tree
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 from dualflow.data import Dataset
 from dualflow.keras.src.datasets import DatasetAdapter
+from dualflow.ops.sparse.sparse_tensor import SparseTensor
 
 
 class Batches(EpochIterator):
@@ -18,6 +20,8 @@ class Batches(EpochIterator):
     def __init__(self, x: Any, y: Any = None, sample_weight: Any = None,
                  steps_per_epoch: int | None = None, class_weight: Any = None,
                  **options: Any) -> None:
+        if any([isinstance(part, SparseTensor) for part in tree.flatten(x)]):
+            x, y, sample_weight = _rows(x, y, sample_weight, **options), None, None
         if isinstance(x, Dataset):
             x = DatasetAdapter(x, y, sample_weight, class_weight, steps_per_epoch)
         super().__init__(x, y, sample_weight, steps_per_epoch=steps_per_epoch,
@@ -43,6 +47,16 @@ class Batches(EpochIterator):
             if all([type(p) is array_slicing.NumpySliceable for p in parts if p is not None]):
                 return _cut(adapter, [None if p is None else p.array for p in parts])
         return adapter.get_numpy_iterator()
+
+
+def _rows(x: Any, y: Any, sample_weight: Any, batch_size: int | None = None,
+          shuffle: Any = False, **_: Any) -> Dataset[Any]:
+    """Return the batches of data with sparse tensors."""
+    parts = [part for part in (x, y, sample_weight) if part is not None]
+    made = Dataset.from_tensor_slices(tuple(parts))
+    if shuffle:
+        made = made.shuffle(len(made))
+    return made.batch(batch_size or 32)
 
 
 def _cut(adapter: Any, arrays: list[Any]) -> Iterator[Any]:

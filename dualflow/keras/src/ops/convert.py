@@ -31,7 +31,7 @@ def dtype_of(x: Any) -> Any:
 
 
 def is_tensor(x: Any) -> Any:
-    return isinstance(x, df.TensorBase | StringTensor)
+    return isinstance(x, df.TensorBase | StringTensor | df.SparseTensor)
 
 
 def is_text_value(x: Any) -> bool:
@@ -42,9 +42,13 @@ def is_text_value(x: Any) -> bool:
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
     """Return `x` as a tensor, cast to `dtype` if given; variables are read."""
-    if sparse or ragged:
-        kind = "sparse" if sparse else "ragged"
-        raise ValueError(f"`{kind}=True` is not supported with the dualflow backend")
+    if ragged:
+        raise ValueError("`ragged=True` is not supported with the dualflow backend")
+    if isinstance(x, df.SparseTensor):
+        x = df.sparse.to_dense(x) if sparse is False else x
+        return x if dtype is None or x.dtype is to_dtype(dtype) else df.cast(x, to_dtype(dtype))
+    if sparse:
+        return df.sparse.from_dense(convert_to_tensor(x, dtype))
     if dtype == "string" or (dtype is None and is_text_value(x)):
         return df.convert_to_tensor(x, df.string)
     wanted = None if dtype is None else to_dtype(dtype)
@@ -107,7 +111,7 @@ def convert_to_numpy(x: Any) -> Any:
         x = x.value
     if isinstance(x, list | tuple):
         x = [convert_to_numpy(e) if is_tensor(e) or isinstance(e, KerasVariable) else e for e in x]
-    array = x.numpy() if isinstance(x, df.TensorBase) else np.asarray(x)
+    array = x.numpy() if isinstance(x, df.TensorBase | df.SparseTensor) else np.asarray(x)
     return np.array(array)
 
 
@@ -118,11 +122,11 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def tensors(*xs: Any, dtype: Any = None) -> Any:
-    """Return the operands of one op as tensors of the dtype of Keras's promotion rules."""
+    """Return the operands of one op as dense tensors of the dtype of Keras's promotion rules."""
     xs = tuple(convert_to_tensor(x) if isinstance(x, list | tuple) else x for x in xs)
     if dtype is None:
         dtype = result_type(*map(dtype_of, xs))
-    return [convert_to_tensor(x, dtype) for x in xs]
+    return [convert_to_tensor(x, dtype, sparse=False) for x in xs]
 
 
 def float_of(dtype: Any) -> str:

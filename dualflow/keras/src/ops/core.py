@@ -26,7 +26,7 @@ from dualflow.keras.src.remat import remat as remat
 from dualflow.keras.src.scope import name_scope as name_scope
 from dualflow.keras.src.variable import Variable as Variable
 
-SUPPORTS_SPARSE_TENSORS = False
+SUPPORTS_SPARSE_TENSORS = True
 SUPPORTS_RAGGED_TENSORS = False
 SUPPORTS_COMPLEX_DTYPES = False
 IS_THREAD_SAFE = True
@@ -60,6 +60,8 @@ def compute_output_spec(fn: Any, *args: Any, **kwargs: Any) -> Any:
             hints = [SIZE_HINT if d is None else d for d in x.shape]
             dtype = df.int64 if x.dtype == "string" else to_dtype(x.dtype)
             made = trace.parameter(len(trace.inputs), x.name, dtype, x.shape, hints)
+            if x.sparse:
+                return df.sparse.from_dense(made)
             return df.strings.StringTensor._made(made) if x.dtype == "string" else made
 
         with trace.recording():
@@ -81,6 +83,9 @@ def _spec_of(x: Any) -> Any:
         x = df.convert_to_tensor(x)
     if isinstance(x, df.strings.StringTensor):
         return KerasTensor(x._handles.known_shape, "string")
+    if isinstance(x, df.SparseTensor):
+        sizes = [n if type(n) is int else None for n in x.sizes]
+        return KerasTensor(sizes, x.dtype.name, sparse=True)
     if not isinstance(x, df.TensorBase):
         return x
     return KerasTensor(getattr(x, "known_shape", x.shape), x.dtype.name)

@@ -28,6 +28,8 @@ def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
 def matmul(x1: Any, x2: Any) -> Any:
     both = [convert_to_tensor(x).dtype for x in (x1, x2)]
     (x1, x2), dtype = _factors(x1, x2)
+    if isinstance(x1, df.SparseTensor) != isinstance(x2, df.SparseTensor):
+        return df.cast(df.sparse.sparse_dense_matmul(x1, x2), dtype)
     if both == [df.int8, df.int8]:
         dtype = df.int32
     return df.cast(df.matmul(x1, x2), dtype)
