@@ -5,5 +5,9 @@ from dualflow.ops.extension_type import (
     BatchableExtensionType as BatchableExtensionType,
     ExtensionType as ExtensionType,
 )
+from dualflow.ops.ragged.dynamic_shape import (
+    DynamicRaggedShape as DynamicRaggedShape,
+    RowPartition as RowPartition,
+)
 
-__all__ = ["BatchableExtensionType", "ExtensionType", "numpy"]
+__all__ = ["BatchableExtensionType", "DynamicRaggedShape", "ExtensionType", "RowPartition", "numpy"]

@@ -145,7 +145,13 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     x = value if isinstance(value, TensorBase) else converted(value, None, "fill")
     if x.ndim != 0:
         raise ShapeError(f"fill: value is {x.dtype} {x.shape}, expected shape ()")
-    shape = ints(dims, "fill: dims")
+    try:
+        shape = ints(dims, "fill: dims")
+    except DTypeError:
+        filled: Any = getattr(dims, "_filled", None)    # of a DynamicRaggedShape
+        if filled is not None:
+            return filled(x)
+        raise
     if any(d < 0 for d in shape):
         raise ShapeError(f"fill: dims {shape}, expected 0 or more each")
     return broadcast_to(x, shape, name=name)

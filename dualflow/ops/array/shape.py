@@ -121,7 +121,14 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
     [[1, 2], [3, 4], [5, 6]]
     """
     one_by_one("reshape(x, {})", shape, name)
-    return apply("reshape", tensor, name=name, shape=ints(shape, "reshape: shape"))
+    try:
+        sizes = ints(shape, "reshape: shape")
+    except DTypeError:
+        method: Any = getattr(shape, "_reshaped", None)      # of a DynamicRaggedShape
+        if method is not None:
+            return method(tensor)
+        raise
+    return apply("reshape", tensor, name=name, shape=sizes)
 
 
 @gradient("reshape", saves="none")
@@ -249,7 +256,14 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
     [[1, 2], [1, 2]]
     """
     one_by_one("broadcast_to(x, {})", shape, name)
-    return apply("broadcast_to", input, name=name, shape=ints(shape, "broadcast_to: shape"))
+    try:
+        sizes = ints(shape, "broadcast_to: shape")
+    except DTypeError:
+        method: Any = getattr(shape, "_broadcast", None)      # of a DynamicRaggedShape
+        if method is not None:
+            return method(input)
+        raise
+    return apply("broadcast_to", input, name=name, shape=sizes)
 
 
 @gradient("broadcast_to", saves="none")

@@ -16,6 +16,7 @@ from dualflow.ops.elementwise.compare import where as where_dense
 from dualflow.ops.indexing.gather import gather as gather_dense
 from dualflow.ops.ragged import rows
 from dualflow.ops.ragged.convert import coordinates, from_tensor
+from dualflow.ops.ragged.dynamic_shape import DynamicRaggedShape
 from dualflow.ops.ragged.elementwise import elementwise
 from dualflow.ops.ragged.indexing import item
 from dualflow.ops.ragged.partition import is_known
@@ -159,6 +160,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "stack": lambda *xs, axis: rows.stack(xs, axis),
     "gather": gather,
     "expand_dims": lambda x, axis: rows.expand_dims(x, axis),
+    "shape": DynamicRaggedShape.from_tensor,
     "size": lambda x: size(x.flat_values),
     "where_indices": lambda x: gather_dense(
         stack_dense(coordinates(x), 1), where_dense(x.flat_values)[:, 0]),
