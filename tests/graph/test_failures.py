@@ -77,6 +77,14 @@ def side_by_side(w, other, k):
     return a, b, c
 
 
+def scattered(w, other, k):
+    """An update in place that fails itself, after an update in the same place."""
+    at = df.stack([[0], [1]])
+    w.scatter_nd_add(at, [1., 2.])
+    w.scatter_nd_update(df.stack([[0], [k - 1]]), [7., 8.])
+    other.scatter_nd_max(df.reshape(k - 1, [1, 1]), [9.])
+
+
 def data_sized(w, other, k):
     w.assign_add([1., 1.])
     y = df.boolean_mask(w, df.range(2) < 3 - k) + df.ones([2])
@@ -132,8 +140,8 @@ def aftermath(f, wrap):
 
 
 @pytest.mark.parametrize("f", [between, between_reads, cluster_behind, cluster_that_waits,
-                               only_for_an_update, dead, side_by_side, data_sized, asserted,
-                               in_a_rule, an_optimizer], ids=lambda f: f.__name__)
+                               only_for_an_update, dead, side_by_side, scattered, data_sized,
+                               asserted, in_a_rule, an_optimizer], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("passes", [True, False])
 def test_variables_after_a_failure(f, passes):
     want = aftermath(f, lambda g: g)

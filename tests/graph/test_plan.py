@@ -75,6 +75,36 @@ def test_updates_are_computed_in_place(passes):
     assert plan.variables == [v] and plan.written == [True]
 
 
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("method", ["update", "add", "sub", "min", "max"])
+def test_rows_are_scattered_in_place(method, passes):
+    v = df.Variable(X)
+    scatter = getattr(v, f"scatter_nd_{method}")
+    plan = plan_of(lambda k, x: [scatter(df.reshape(k, [1, 1]), x[:1]), None][1], df.constant(1),
+                   X, passes=passes)
+    assert "assign" not in ops(plan)
+    assert plan.where[plan.instructions[-1].outputs[0]][0].variable is v
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_scattered_variable_that_is_needed_later_is_not_overwritten(passes):
+    v = df.Variable(X)
+
+    @df.function(passes=passes)
+    def f(k):
+        old, at = v.value(), df.reshape(k, [1, 1])
+        v.scatter_nd_update(at, old[2:])
+        v.scatter_nd_add(df.reverse(at, [0]), v[:1])
+        return old
+
+    for k in (0, 1):
+        want = v.numpy().copy()
+        np.testing.assert_array_equal(f(df.constant(k)).numpy(), want)
+        want[k] = want[2]
+        want[k] += want[0]
+        np.testing.assert_array_equal(v.numpy(), want)
+
+
 @pytest.mark.parametrize("variable_first", [False, True])
 def test_update_in_the_wave_of_a_reader_is_not_in_place(serial_joins, variable_first):
     n = 200_000

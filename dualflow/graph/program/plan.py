@@ -274,11 +274,12 @@ class Planner:
         if (self._written(buffer.variable, k, at - 1)
                 or self._written(buffer.variable, at, self.last[y])):
             return None
-        if self.n_refusing[at] - self.n_refusing[k]:
-            return None                 # after a failure the variable must have its old value
         reads_it = any(self.plan.where[x][0] is buffer for x in node.inputs)
         if reads_it and not self._in_place(node, buffer, y):
             return None
+        checks_first = reads_it and not (node.bodies or node.effect or node.needs_value_check)
+        if self.n_refusing[at] - self.n_refusing[k + checks_first]:
+            return None                 # after a failure the variable must have its old value
         return buffer
 
     def _written(self, variable: Variable | Symbol, after: int, until: int) -> bool:
