@@ -85,8 +85,8 @@ class Checkpoint:
     **objects
         Variables, modules, optimizers, random generators, iterators of datasets (or other objects
         with a JSON-compatible `state()` and `restore(state)`), objects with `variables`, lists and
-        dicts of these; arrays; numbers and strings. They become attributes; numbers and strings
-        are changed by assigning the attribute.
+        dicts of these; arrays; numbers, strings and tensors of text. They become attributes;
+        numbers, strings and text are changed by assigning the attribute.
 
     Attributes
     ----------

@@ -14,9 +14,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from dualflow._core import Variable, unwrapped
+from dualflow._core import Operand, Variable, unwrapped
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.modules import Module, attributes, inner, is_variable
+from dualflow.ops.array.creation import convert_to_tensor
+from dualflow.ops.array.shape import reshape
 from dualflow.ops.random.random_generator import Generator
 from dualflow.optimizers import Optimizer
 
@@ -126,6 +128,8 @@ class Tracked:
             self._place(path, unwrapped(x), self.variables)
         elif owner is not None and name and isinstance(x, NUMBERS):
             self._place(path, number(owner, name), self.states)
+        elif owner is not None and name and is_text(x):
+            self._place(path, text(owner, name), self.states)
         elif isinstance(x, Generator):
             self._place(path, State(x.__getstate__, lambda state: continued(x, state)),
                         self.states)
@@ -165,7 +169,7 @@ class Tracked:
                 f"Checkpoint: {path} is {x!r}, expected a Variable, a Module, an optimizer, a "
                 "random generator, a dataset's iterator (or another object with state() and "
                 "restore()), an object with `variables`, a list or dict of these, an array, or, "
-                "directly, a number or a string")
+                "directly, a number, a string or a tensor of text")
         return [Found(join(path, name), y) for name, y in parts or ()]
 
     def _take_slots(self, path: str, optimizer: Optimizer) -> None:
@@ -254,6 +258,32 @@ def number(owner: Any, name: str) -> State:
         setattr(owner, name, value)
 
     return State(lambda: getattr(owner, name), put)
+
+
+def text(owner: Any, name: str) -> State:
+    """Return the state of a tensor of text that is an attribute of an object. Bytes are
+    represented by the characters with their numbers."""
+    def get() -> Any:
+        array = getattr(owner, name).numpy()
+        flat = [array] if isinstance(array, bytes) else array.ravel().tolist()
+        return {"shape": list(getattr(array, "shape", ())),
+                "text": [x.decode("latin-1") for x in flat]}
+
+    def put(value: Any) -> None:
+        was = getattr(owner, name)
+        try:
+            made = [x.encode("latin-1") for x in value["text"]]
+            setattr(owner, name, reshape(convert_to_tensor(made or [""])[:len(made)],
+                                         value["shape"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidArgumentError(f"{name} is {value!r}, expected {was!r}") from error
+
+    return State(get, put)
+
+
+def is_text(x: Any) -> bool:
+    """Return True if an object is a tensor of text."""
+    return isinstance(x, Operand) and getattr(x, "dtype", None) == "string"
 
 
 def continued(generator: Generator, state: Mapping[str, int]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import dualflow as df
 from dualflow import errors
-from dualflow.io import checkpoint as saving_of, content, files
+from dualflow.io import checkpoint as saving_of, content, files, object_graph
 from tests.io.programs import Batches, Net, Training
 
 
@@ -72,6 +72,34 @@ def test_all_kinds_of_objects(prefix):
     assert two.best == float("inf") and two.inner.v.item() == 1 and two.save_counter.item() == 1
     assert [v.numpy().tobytes() for v in two.module.variables] == [
         v.numpy().tobytes() for v in one.module.variables]
+
+
+@pytest.mark.parametrize("value", [
+    ["a", "bé", ""], "x", [[b"\xff\x00", b"b"], [b"", b""]], np.empty([0, 3], object)],
+    ids=["vector", "scalar", "bytes", "empty"])
+def test_text(prefix, value):
+    text, v = df.strings.StringTensor(value), df.Variable(1.)
+    checkpoint = df.train.Checkpoint(text=text, v=v)
+    path = checkpoint.save(prefix)
+    checkpoint.text = df.constant("other")
+    v.assign(2.)
+    checkpoint.restore(path).assert_consumed()
+    assert checkpoint.text.shape == text.shape and checkpoint.text.tolist() == text.tolist()
+    fresh = df.train.Checkpoint(text=df.constant(["no"]), v=df.Variable(0.))
+    fresh.restore(path)
+    assert fresh.text.tolist() == text.tolist() and fresh.v.item() == 1.
+
+
+@pytest.mark.parametrize("state", [
+    {}, [1], {"shape": [2], "text": 5}, {"shape": [3], "text": ["a", "b"]},
+    {"shape": [-4], "text": ["a"]}, {"shape": "a", "text": ["a"]}, {"shape": [1], "text": [1]},
+    {"shape": [1], "text": ["\u1234"]}])
+def test_states_that_are_no_text_raise(state):
+    checkpoint = df.train.Checkpoint(text=df.constant(["a", "b"]))
+    found = object_graph.Tracked(checkpoint).states["text"]
+    with pytest.raises(errors.InvalidArgumentError, match="text is"):
+        found.put(state)
+    assert checkpoint.text.tolist() == [b"a", b"b"]
 
 
 @pytest.mark.parametrize("bits", ["PCG64", "MT19937", "Philox", "SFC64"])
