@@ -24,33 +24,17 @@ class Partition(NamedTuple):
     key: str
 
 
-class RowSplits(Partition):
-    __slots__ = ()
+class Fields(NamedTuple):
+    """The fields of a RaggedFeature."""
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: Sequence[Any] = ()
+    row_splits_dtype: Any = int32
+    validate: bool = False
 
 
-class RowLengths(Partition):
-    __slots__ = ()
-
-
-class RowStarts(Partition):
-    __slots__ = ()
-
-
-class RowLimits(Partition):
-    __slots__ = ()
-
-
-class ValueRowIds(Partition):
-    __slots__ = ()
-
-
-class UniformRowLength(NamedTuple):
-    """Rows of one length."""
-
-    length: int
-
-
-class RaggedFeature(NamedTuple):
+class RaggedFeature(Fields):
     """A feature with any number of values, parsed as a ragged tensor.
 
     Attributes
@@ -80,15 +64,27 @@ or UniformRowLength
     ([[1, 2, 3], [4]], [[[1], [2, 3]], [[], [4]]])
     """
 
-    dtype: Any
-    value_key: str | None = None
-    partitions: Sequence[Any] = ()
-    row_splits_dtype: Any = int32
-    validate: bool = False
+    __slots__ = ()
 
+    class RowSplits(Partition):
+        __slots__ = ()
 
-for _kind in (RowSplits, RowLengths, RowStarts, RowLimits, ValueRowIds, UniformRowLength):
-    setattr(RaggedFeature, _kind.__name__, _kind)
+    class RowLengths(Partition):
+        __slots__ = ()
+
+    class RowStarts(Partition):
+        __slots__ = ()
+
+    class RowLimits(Partition):
+        __slots__ = ()
+
+    class ValueRowIds(Partition):
+        __slots__ = ()
+
+    class UniformRowLength(NamedTuple):
+        """Rows of one length."""
+
+        length: int
 
 
 class RaggedSelection(Selection):
@@ -99,11 +95,12 @@ class RaggedSelection(Selection):
         super().__init__(key, FixedLenSequenceFeature([], given.dtype, True), caller)
         self.many = False
         for x in given.partitions:
-            if not isinstance(x, Partition | UniformRowLength):
+            if not isinstance(x, Partition | RaggedFeature.UniformRowLength):
                 raise DTypeError(f"{self.what} has the partition {shown(x)}, expected a RowSplits, "
                                  "RowLengths, RowStarts, RowLimits, ValueRowIds or "
                                  "UniformRowLength of RaggedFeature")
-            if isinstance(x, UniformRowLength) and not (type(x.length) is int and x.length > 0):
+            if isinstance(x, RaggedFeature.UniformRowLength) and (
+                    type(x.length) is not int or x.length < 1):
                 raise InvalidArgumentError(f"{self.what} has a UniformRowLength of {x.length}, "
                                            "expected a positive int")
         self.levels = [(x, Selection(x.key, FixedLenSequenceFeature([], int64, True), caller)
@@ -151,17 +148,17 @@ def ragged(values: Any, lengths: list[int], uniform: int | None) -> RaggedTensor
 
 def lengths_of(partition: Any, found: list[int], n: int) -> list[int]:
     """Return the row lengths that a partition of `n` values describes."""
-    if isinstance(partition, UniformRowLength):
+    if isinstance(partition, RaggedFeature.UniformRowLength):
         return [partition.length] * (n // partition.length)
-    if isinstance(partition, RowLengths):
+    if isinstance(partition, RaggedFeature.RowLengths):
         return found
-    if isinstance(partition, ValueRowIds):
+    if isinstance(partition, RaggedFeature.ValueRowIds):
         counts = Counter(found)
         return [] if found != sorted(found) or len(found) != n else [
             counts[k] for k in range(found[-1] + 1 if found else 0)]
-    if isinstance(partition, RowStarts):
+    if isinstance(partition, RaggedFeature.RowStarts):
         found = [*found, n] if found else []
-    elif isinstance(partition, RowLimits):
+    elif isinstance(partition, RaggedFeature.RowLimits):
         found = [0, *found]
     if found and found[0]:
         return []                       # the first values are in no row
