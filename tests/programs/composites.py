@@ -103,12 +103,10 @@ def sparse_with(s: Any, other: Any) -> Any:
 # name: (kinds of the operands, function of the operands and an integer k). Dense operands have any
 # rank. A step that rejects its operands is skipped in every mode, because only shapes decide.
 STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
-    # dense values
     "smooth": (["dense"], lambda x, k: [df.tanh, df.sin, df.nn.softplus][k % 3](x)),
     "binary": (["dense", "dense"], lambda x, y, k: [x + y, x * y, df.maximum(x, y)][k % 3]),
     "matrix": (["dense"], lambda x, k: df.reshape(x, [-1, 2 + k % 2])),
     "reduce": (["dense"], lambda x, k: df.reduce_sum(x, k % max(x.ndim, 1))),
-    # sparse values
     "from dense": (["dense"], lambda x, k: df.sparse.from_dense(df.nn.relu(x))),
     "to dense": (["sparse"], lambda s, k: df.sparse.to_dense(s)),
     "product": (["sparse", "dense"], lambda s, x, k: df.sparse.sparse_dense_matmul(
@@ -116,7 +114,8 @@ STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
     "sparse sum": (["sparse"], lambda s, k: [df.sparse.reduce_sum, df.sparse.reduce_max][k % 2](
         s, [None, 0, 1][k // 2 % 3], keepdims=k % 5 == 0)),
     "sparse elements": (["sparse"], lambda s, k: pick(
-        k, lambda: s * 1.5, lambda: -s, lambda: s / 3., lambda: df.sparse.map_values(df.tanh, s))),
+        k, lambda: s * 1.5, lambda: -s, lambda: s / 3., lambda: df.sparse.map_values(df.tanh, s),
+        lambda: df.tanh(s), lambda: df.cast(df.cast(s * 3., df.int32), df.float32))),
     "sparse add": (["sparse", "sparse"], lambda s, t, k: df.sparse.add(s, t)),
     "sparse and dense": (["sparse", "dense"], lambda s, x, k: pick(
         k, lambda: df.sparse.add(s, x), lambda: s * x)),
@@ -128,7 +127,6 @@ STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
         lambda: df.sparse.reset_shape(s, [s.dense_shape[0] + 1, s.dense_shape[1]]))),
     "sparse rows": (["sparse"], lambda s, k: df.RaggedTensor.from_sparse(
         df.sparse.from_dense(df.sparse.to_dense(s) * 0. + 1.))),
-    # ragged values
     "ragged of rows": (["dense", "dense"], lambda x, y, k: df.ragged.stack(
         [df.reshape(x, [-1]), df.reshape(y, [-1])][:1 + k % 2])),
     "ragged of tensor": (["dense"], lambda x, k: df.RaggedTensor.from_tensor(
@@ -150,11 +148,13 @@ STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
         lambda: df.stack([r, r]), lambda: df.gather(r, [0, k % 2, 0]), lambda: r.merge_dims(0, 1),
         lambda: df.tile(r, [2] + [1] * (r.ndim - 1)), lambda: df.expand_dims(r, k % 2),
         lambda: df.ragged.boolean_mask(r, r > 0.), lambda: df.reverse(r, [0]), lambda: r.values)),
+    "ragged shape": (["ragged", "dense"], lambda r, x, k: pick(
+        k, lambda: df.broadcast_to(df.reduce_sum(x), df.shape(r)), lambda: df.reshape(
+            r.flat_values, df.shape(r)), lambda: df.ones(df.shape(r)) * r)),
     "ragged lengths": (["ragged"], lambda r, k: df.cast(pick(
         k, r.row_lengths, r.nrows, r.value_rowids, lambda: r.row_splits), df.float32)),
     "map rows": (["ragged"], lambda r, k: df.map_fn(
         lambda row: df.reduce_sum(df.tanh(row)), r, fn_output_signature=df.TensorSpec([]))),
-    # text
     "text elements": (["text"], lambda t, k: pick(
         k, lambda: df.strings.upper(t), lambda: df.strings.strip(t), lambda: t + "!",
         lambda: df.strings.substr(t, 0, 3), lambda: df.strings.regex_replace(t, "[a-c]", "<>"),
@@ -179,7 +179,6 @@ STEPS: dict[str, tuple[list[str], Callable[..., Any]]] = {
         lambda: r[:, :1], lambda: df.reverse(r, [1]), lambda: df.where(r == "a", "b", r),
         lambda: df.ragged.boolean_mask(r, r != ""), lambda: df.gather(r, [0]),
         lambda: df.RaggedTensor.from_tensor(r.to_tensor(), padding=""))),
-    # values with fields
     "pair": (["dense", "sparse", "ragged", "text"], lambda x, s, r, t, k: Pair(
         x, s, r, t, "ab"[k % 2], k % 3)),
     "field": (["pair"], lambda p, k: [p.x, p.s, p.r, p.t][k % 4]),

@@ -31,6 +31,11 @@ def test_composites(seed):
     composites.check(seed)
 
 
+def test_rows_of_a_loop_whose_size_becomes_known():
+    """The sizes of the rows are unknown in the trace, and 0 in a call."""
+    composites.check(1013)
+
+
 @pytest.mark.parametrize("seed", sampling.part(range(20), 10))
 def test_signatures_of_composites(seed):
     signatures.check(seed)

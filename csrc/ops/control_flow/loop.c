@@ -171,7 +171,7 @@ static df_status begin_stacks(const df_call *call, loop_state *r, df_error *err)
         stack *s = &r->stacks[k];
         status = describe(&s->row, &call->bodies->types[0].out[i], 0, err);
         s->out = call->out[i];
-        s->packed = df_loop_is_packed(s->out, s->row.size);
+        s->packed = df_loop_packs(s->out, &s->row);
         s->bytes = s->row.size < 0 ? -1 : df_tensor_bytes(&s->row);
         s->capacity = s->out->size < 0 ? 0 : INT64_MAX;
         r->out[i] = &s->row;
@@ -257,9 +257,10 @@ static df_status select_rows(const df_call *call, loop_state *r, int64_t t, df_e
     for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
         stack *s = &r->stacks[k];
         const df_tensor *row = &call->bodies->types[0].out[r->at.stacked + k];
-        if (row->size < 0) {
+        if (row->size < 0 || s->packed) {
             df_tensor_clear(&s->row);
             status = describe(&s->row, row, 0, err);
+            if (status == DF_OK && row->size >= 0) status = df_tensor_alloc(&s->row, "loop", err);
         } else {
             status = reserve_row(r, s, t, err);
             s->row.data = (char *)s->out->data + at * s->bytes;
@@ -275,11 +276,11 @@ static df_status add_rows(const df_call *call, loop_state *r, int64_t t, df_erro
     df_status status = DF_OK;
     for (int k = 0; k < r->at.n_stacked && status == DF_OK; k++) {
         stack *s = &r->stacks[k];
-        if (call->bodies->types[0].out[r->at.stacked + k].size >= 0) continue;
         if (s->packed) {
             status = df_row_list_push(s->out, &s->row, call->attrs[REVERSE].i, err);
             continue;
         }
+        if (call->bodies->types[0].out[r->at.stacked + k].size >= 0) continue;
         if (s->bytes < 0) {
             int64_t shape[DF_MAX_NDIM];
             shape[0] = DF_UNKNOWN;
@@ -335,6 +336,9 @@ static bool is_fixed(const df_call *call, const df_loop *l)
 {
     for (int c = 0; c < l->n_carried; c++)
         if (call->out[c]->size < 0) return false;
+    for (int k = 0; k < l->n_stacked; k++)
+        if (df_loop_packs(call->out[l->stacked + k], &call->bodies->types[0].out[l->stacked + k]))
+            return false;
     return call->bodies->types[0].fixed;
 }
 

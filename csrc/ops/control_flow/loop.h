@@ -29,6 +29,12 @@ static inline bool df_loop_is_packed(const df_tensor *t, int64_t row)
     return row < 0 && t->dtype == DF_U8 && t->ndim == 1;
 }
 
+/* True if the rows of a stacked output are packed, given the row that the body makes. */
+static inline bool df_loop_packs(const df_tensor *t, const df_tensor *row)
+{
+    return t->dtype == DF_U8 && t->ndim == 1 && (row->dtype != DF_U8 || row->ndim > 0);
+}
+
 /* True if the body updates carried value c in place. */
 static inline bool df_loop_is_aliased(const df_call *call, const df_loop *l, int c)
 {

@@ -85,7 +85,7 @@ static df_status check_output(const df_call *call, const df_loop *l, int i, df_e
         good = like(t, &made[l->first + i]) && like(call->in[l->carried + i], t);
     else if (i == l->rounds)
         good = is_scalar(t, DF_I64) && is_scalar(&made[0], DF_BOOL);
-    else if (df_loop_is_packed(t, made[i].size))
+    else if (df_loop_packs(t, &made[i]))
         good = t->size < 0;
     else
         good = like_rows(&made[i], t) &&

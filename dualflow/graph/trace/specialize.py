@@ -149,7 +149,8 @@ class Specializer(Copier):
         if parts.sliced.start <= place < parts.sliced.stop:
             if len(shape) == x.ndim + 1:
                 return shape[1:]
-            return self.stands_for.get(owner.inputs[place].row, x).known_shape      # packed
+            row = self.stands_for.get(owner.inputs[place].row, x).known_shape       # packed
+            return row if None in row else x.known_shape
         return x.known_shape if x.data_dependent_shape and place < parts.carried.stop else shape
 
     def begin(self, owner: Node, body: Graph) -> Graph:
