@@ -35,6 +35,18 @@ def write_safetensors(path, tensors, dtype="F32", alignment=8):
     path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(parts))
 
 
+def write_model(example, folder, values, **options):
+    """Write random weights for a configuration and return them."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(values))
+    family = example.FAMILIES[values["model_type"]](example.Config(folder / "config.json"))
+    rng = np.random.default_rng(0)
+    weights = {name: rng.normal(0., .4, shape).astype(np.float32)
+               for name, shape in family.shapes().items()}
+    write_safetensors(folder / "model.safetensors", weights, **options)
+    return {name: w.astype(np.float64) for name, w in weights.items()}
+
+
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 import dualflow as df
-from tests.language_models import CONFIGS, GPT2, LLAMA, reference, write_safetensors
+from tests.language_models import (
+    CONFIGS,
+    GPT2,
+    LLAMA,
+    reference,
+    write_model,
+    write_safetensors,
+)
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 8, 9]
@@ -29,18 +36,6 @@ def example():
     yield loaded["language_model"]
     for name in loaded:
         del sys.modules[name]
-
-
-def write_model(example, folder, values, **options):
-    """Write random weights for a configuration and return them."""
-    folder.mkdir(exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(values))
-    family = example.FAMILIES[values["model_type"]](example.Config(folder / "config.json"))
-    rng = np.random.default_rng(0)
-    weights = {name: rng.normal(0., .4, shape).astype(np.float32)
-               for name, shape in family.shapes().items()}
-    write_safetensors(folder / "model.safetensors", weights, **options)
-    return {name: w.astype(np.float64) for name, w in weights.items()}
 
 
 # --- logits and tokens --------------------------------------------------------------------------

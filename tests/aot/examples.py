@@ -4,12 +4,15 @@ shapes."""
 import argparse
 import functools
 import importlib
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import dualflow as df
+from tests.language_models import LLAMA, write_model
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 OPTIONS = argparse.Namespace(seed=1, epochs=2, batch=8, hidden=16, channels=4, dropout=0.3,
@@ -96,9 +99,24 @@ def keras_digits():
             "predict": (df.function(lambda x: model(x, training=False)), x[:3])}
 
 
+def language_model():
+    """Reading a prompt, and one step of decoding, with random weights."""
+    example = module("language_model")
+    folder = Path(tempfile.mkdtemp())
+    write_model(example, folder, LLAMA)
+    model = example.LanguageModel(folder, 8)
+    shutil.rmtree(folder)                       # the weights stay mapped
+
+    def logits(tokens, position):
+        return model.forward(model.weights, tokens, position)
+
+    return {"read": (df.function(logits), codes(37, 5), df.constant(0)),
+            "step": (df.function(logits), codes(37, 1), df.constant(5))}
+
+
 EXAMPLES = {"digits": digits, "mnist": functools.partial(digits, 28), "convnet": convnet,
             "chars": chars, "gpt": gpt, "lines": lines, "names": names,
-            "keras_digits": keras_digits}
+            "keras_digits": keras_digits, "language_model": language_model}
 LIBRARIES = "keras", "sklearn", "tqdm", "matplotlib"        # needed by some of them
 
 
