@@ -9,7 +9,13 @@ from dualflow._util.late_binding import late
 from dualflow.dtypes import float32, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import no_gradient
-from dualflow.ops.array.shape import broadcast_to, ints, reshape, static_shape
+from dualflow.ops.array.shape import (
+    applied_by_shape,
+    broadcast_to,
+    ints,
+    reshape,
+    static_shape,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,10 +154,8 @@ def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor
     try:
         shape = ints(dims, "fill: dims")
     except DTypeError:
-        filled: Any = getattr(dims, "_filled", None)    # of a DynamicRaggedShape
-        if filled is not None:
-            return filled(x)
-        raise
+        made: Tensor = applied_by_shape("broadcast_to", x, dims, name)
+        return made
     if any(d < 0 for d in shape):
         raise ShapeError(f"fill: dims {shape}, expected 0 or more each")
     return broadcast_to(x, shape, name=name)

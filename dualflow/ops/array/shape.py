@@ -7,6 +7,7 @@ import math
 from dualflow import _core
 from dualflow._core import (
     Dim,
+    Operand,
     Symbol,
     Tensor,
     TensorBase,
@@ -96,6 +97,16 @@ def one_size(value: Any, what: str) -> Any:
     return found[0]
 
 
+def applied_by_shape(op: str, x: Any, shape: Any, name: str | None) -> Any:
+    """Return the result of an op whose shape is an Operand that applies it, such as a
+    DynamicRaggedShape. Called while an error about the shape is handled, which other shapes
+    raise again."""
+    made = shape._apply_op(op, (x,), {}, name) if isinstance(shape, Operand) else NotImplemented
+    if made is NotImplemented:
+        raise
+    return made
+
+
 def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Return the same elements in another shape, sharing memory.
 
@@ -124,10 +135,7 @@ def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> T
     try:
         sizes = ints(shape, "reshape: shape")
     except DTypeError:
-        method: Any = getattr(shape, "_reshaped", None)      # of a DynamicRaggedShape
-        if method is not None:
-            return method(tensor)
-        raise
+        return applied_by_shape("reshape", tensor, shape, name)
     return apply("reshape", tensor, name=name, shape=sizes)
 
 
@@ -259,10 +267,7 @@ def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) 
     try:
         sizes = ints(shape, "broadcast_to: shape")
     except DTypeError:
-        method: Any = getattr(shape, "_broadcast", None)      # of a DynamicRaggedShape
-        if method is not None:
-            return method(input)
-        raise
+        return applied_by_shape("broadcast_to", input, shape, name)
     return apply("broadcast_to", input, name=name, shape=sizes)
 
 

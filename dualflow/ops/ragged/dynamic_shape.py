@@ -190,7 +190,8 @@ class DynamicRaggedShape(Operand):
 
     @property
     def static_shape(self) -> TensorShape:
-        return self._filled(0).shape if self.row_partitions else TensorShape(self._inner)
+        made = self._wrapped(fill(self._inner, 0))
+        return made.shape if self.row_partitions else TensorShape(self._inner)
 
     def is_uniform(self, axis: int) -> bool:
         """Return True if all rows of a dimension have one length by declaration."""
@@ -225,9 +226,6 @@ class DynamicRaggedShape(Operand):
             flat = RaggedTensor._made(flat, one.row_splits(), one.uniform_row_length)
         return flat
 
-    def _filled(self, value: Any) -> Any:
-        return self._wrapped(fill(self._inner, value))
-
     def _reshaped(self, x: Any) -> Any:
         given = convertible(x)
         flat = given.flat_values if isinstance(given, RaggedTensor) else given
@@ -242,7 +240,10 @@ class DynamicRaggedShape(Operand):
 
     def _apply_op(self, op: str, inputs: tuple[Any, ...], attrs: dict[str, Any],
                   name: str | None) -> Any:
-        return self if op == "cast" else NotImplemented
+        if op == "cast":
+            return self
+        method = {"reshape": self._reshaped, "broadcast_to": self._broadcast}.get(op)
+        return NotImplemented if method is None else method(*inputs)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DynamicRaggedShape):
@@ -252,7 +253,7 @@ class DynamicRaggedShape(Operand):
         return all([x.row_splits().tolist() == y.row_splits().tolist() for x, y in zip(
             self.row_partitions, other.row_partitions, strict=True)])
 
-    __hash__ = object.__hash__
+    __hash__ = None                 # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         raise DTypeError("the truth value of a DynamicRaggedShape is not defined")
