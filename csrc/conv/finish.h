@@ -11,7 +11,7 @@
 
 #define MOST_SUMS 32
 
-/* Replaces n elements by a function of them. */
+/* Applies the function of a step to each of n elements, in place. */
 DF_NOINLINE void FN(map_run)(df_finish_kind kind, T *x, int64_t n)
 {
 #define EACH(function)                                                                             \

@@ -13,8 +13,9 @@
 #define MANY_JOBS 32     /* enough for balance with any number of threads */
 #define SOME_JOBS 8      /* enough, if more jobs would cut the rows that an epilogue gets */
 #define FETCH_PIXELS 256 /* with more, the weights are a small part of the memory that is read */
-#define FETCH_BYTES (512 << 10) /* pixels are prefetched if they are more memory, */
-#define FETCH_AHEAD 8    /* so many ahead */
+#define FETCH_BYTES (512 << 10) /* images of at least this size are prefetched; smaller ones are
+                                 * in L2 */
+#define FETCH_AHEAD 8    /* pixels between those that are read and those that are prefetched */
 #define SMALL_JOB 3e5    /* multiply-adds: not worth dividing further */
 
 /* One convolution, and the images in progress. */
@@ -205,8 +206,8 @@ static void prefetch_next(const forward *f, const tile *t, int64_t panel, int64_
     p->fetch_bytes = ends ? 0 : part * p->b_row * bytes;
 }
 
-/* Sets the pixels to prefetch during p: those of the blocks that follow. Blocks read a few lines of
- * several pixels in turn, which processors do not predict. */
+/* Has the pixels of the following blocks prefetched while p is computed. A block reads one cache
+ * line of each of its pixels in turn, an order that the hardware does not prefetch. */
 static void prefetch_pixels(const forward *f, const tile *t, int64_t row, df_conv_panel *p)
 {
     const int64_t bytes = f->k * df_conv_bytes(f->c), last = row + p->n_rows - 1;

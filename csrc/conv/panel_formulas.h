@@ -8,7 +8,7 @@ DF_INLINE void FN(block)(const int height, const int cols, const bool partial,
     const int64_t n_last = p->cols - (cols - 1) * LANES, n_rows = df_min(p->n_rows - row, height);
     const int64_t step = p->step, b_row = p->b_row;
     const bool masked = partial && DF_CONV_LOADS_PARTS;
-    const bool fetches = sizeof(T) == 4 && height > REST; /* other blocks are rare */
+    const bool fetches = sizeof(T) == 4 && height > REST; /* blocks of the last rows are rare */
     const T *b = p->b, *a[HEIGHT];
     V sum[HEIGHT][DF_CONV_COLS];
     UNROLL for (int i = 0; i < height; i++)

@@ -178,8 +178,8 @@ struct df_op {
     bool data_dependent_shape; /* output sizes may depend on data: run allocates such outputs */
     bool commutative; /* bit-identical when swapped, except for which of two NaNs is returned */
     /* Bit i: an output may be computed in the memory of input i if it has the same number of bytes
-     * and no input without the bit shares that memory. A run that fails for values of inputs must
-     * fail before it writes: the memory may be of a variable. */
+     * and no input without the bit shares that memory. A run that fails because of the
+     * values of its inputs must fail before it writes: the memory may belong to a variable. */
     uint32_t may_alias;
     /* Output 0 consists of the inputs along the axis in attribute 0. If the dimensions before the
      * axis are 1, an input may be in the memory of the output, at its position there. */

@@ -1,10 +1,10 @@
 /* Part of reduce.c: reductions of 16-bit floats. Each task widens the rows or columns that it
- * reduces, at most 64 KB at a time, so that the memory that is read is half of that of float32.
+ * reduces, at most 64 KB at a time, so that half as many bytes are read as for float32.
  * Long columns of narrow matrices, which would be a few columns at a time, are widened whole. */
 #include "simd/lanes_half.h"
 
 #define HALF_PIECE 4096     /* elements of short rows at a time: 16 KB in L1 */
-#define HALF_COLUMN_ROWS 512 /* of columns that are widened in pieces */
+#define HALF_COLUMN_ROWS 512 /* most rows of a chunk whose columns are widened in pieces */
 
 /* Computes results [begin, end) of (outer, chunks), as row_task. */
 static void half_row_task(void *context, int64_t begin, int64_t end)
