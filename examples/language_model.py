@@ -29,8 +29,8 @@ Tensors = dict[str, df.Tensor]
 class Config:
     """The content of `config.json`, with checks of each value that is read."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.values = path, read_json(path)
+    def __init__(self, path: Path, values: dict[str, Any] | None = None) -> None:
+        self.path, self.values = path, read_json(path) if values is None else values
 
     def value(self, name: str, kind: type, default: Any = None) -> Any:
         found = self.values.get(name)
@@ -197,8 +197,7 @@ def frequencies(config: Config, size: int) -> list[float]:
     ropes = config.values.get("rope_parameters") or config.values.get("rope_scaling") or {}
     if type(ropes) is not dict:
         raise config.error("rope_scaling", ropes, "an object")
-    rope = Config.__new__(Config)
-    rope.path, rope.values = config.path, {**config.values, **ropes}
+    rope = Config(config.path, {**config.values, **ropes})
     kind = rope.values.get("rope_type") or rope.values.get("type") or "default"
     rope.must_be("partial_rotary_factor", None, 1, default=None)
     theta = rope.value("rope_theta", float, 10000.0)

@@ -366,3 +366,22 @@ class Ops:
 
     def time_apply(self, op):
         _core.apply(op, *self.inputs, **self.attrs)
+
+
+class HalfOps:
+    """Ops on 16-bit floats whose kernels widen pieces of rows or columns."""
+
+    params = [["bfloat16", "float16"],
+              ["sum of rows", "sum of columns", "softmax", "cross entropy"]]
+    param_names = ["dtype", "op"]
+
+    def setup(self, dtype, op):
+        x = df.cast(df.random.normal([512, 1024], seed=1), dtype)
+        self.run = {"sum of rows": lambda: df.reduce_sum(x, 1),
+                    "sum of columns": lambda: df.reduce_sum(x, 0),
+                    "softmax": lambda: df.nn.softmax(x),
+                    "cross entropy": lambda: df.nn.softmax_cross_entropy_with_logits(x, x)}[op]
+        self.run()
+
+    def time_apply(self, dtype, op):
+        self.run()
