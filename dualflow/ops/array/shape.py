@@ -101,10 +101,9 @@ def applied_by_shape(op: str, x: Any, shape: Any, name: str | None) -> Any:
     """Return the result of an op whose shape is an Operand that applies it, such as a
     DynamicRaggedShape. Called while an error about the shape is handled, which other shapes
     raise again."""
-    made = shape._apply_op(op, (x,), {}, name) if isinstance(shape, Operand) else NotImplemented
-    if made is NotImplemented:
+    if not (isinstance(shape, Operand) and hasattr(shape, "static_shape")):
         raise
-    return made
+    return shape._apply_op(op, (x,), {}, name)
 
 
 def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
