@@ -9,31 +9,18 @@ optimizer's moments and the state of the random generator are bit-identical.
 """
 
 import argparse
-import os
-import shlex
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from c_programs import add_options, build
 from digits import Training, sklearn_digits
 from safetensors.numpy import load_file
 
 import dualflow as df
 
 BATCH = 64          # as in export_digits.c
-
-
-def build(folder: Path, compiler: list[str], flags: list[str]) -> Path:
-    """Build the program of export_digits.c with the model in a folder; return its path."""
-    program = folder / "train"
-    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", folder / "model", "libmodel.a",
-                    f"CC={shlex.join(compiler)}", f"OPT={shlex.join(flags)}"], check=True)
-    subprocess.run([*compiler, *flags, "-I", folder / "model", folder / "export_digits.c",
-                    folder / "model/libmodel.a", "-lm", "-pthread", "-Wl,--gc-sections",
-                    "-o", program], check=True)
-    return program
 
 
 def train(training: Training, images: df.Tensor, labels: df.Tensor) -> float:
@@ -67,8 +54,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
                                  "predict": training.predict.get_concrete_function(batch)})
     images[then].tofile(folder / "images.f32")
     labels[then].tofile(folder / "labels.i32")
-    shutil.copy(Path(__file__).with_suffix(".c"), folder)
-    program = build(folder, shlex.split(options.compiler), shlex.split(options.flags))
+    program = build(Path(__file__).with_suffix(".c"), folder, options)
     subprocess.run([program, "model/weights.safetensors", "images.f32", "labels.i32",
                     "trained.safetensors"], cwd=folder, check=True)
 
@@ -94,8 +80,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="a new one; default: one that is removed")
-    parser.add_argument("--compiler", default=os.environ.get("CC", "cc"))
-    parser.add_argument("--flags", default="-O2")
+    add_options(parser)
     return parser.parse_args(namespace=argparse.Namespace(batch=BATCH, epochs=1,
                                                           distributed=False))
 

@@ -4,8 +4,10 @@ against `transformers`, generated tokens, and errors of missing, damaged and uns
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +24,17 @@ from tests.language_models import (
 )
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
+needs_make = pytest.mark.skipif(not (shutil.which("make") and shutil.which(COMPILER))
+                                or "LD_PRELOAD" in os.environ, reason="no make or cc")
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 8, 9]
 
 
 @pytest.fixture(scope="module")
 def example():
-    """Import the two files of the example."""
+    """Import the files of the example."""
     loaded = {}
-    for name in ("model_files", "language_model"):
+    for name in ("model_files", "language_model", "c_programs", "export_language_model"):
         spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
         loaded[name] = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(loaded[name])
@@ -248,6 +253,70 @@ def test_program(example, tmp_path):
     done = run(tmp_path, "--tokens", "1,2,99", "--count", 5)
     assert done.returncode == 1 and "token 99, expected 0 to 36" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# --- the program in C ---------------------------------------------------------------------------
+
+def built(folder, *arguments):
+    """Export a model, build the C program without optimisation, and return its folder."""
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "export_language_model.py", folder, "--folder", folder / "c",
+         "--length", "30", "--flags=-O0", f"--compiler={shutil.which('ccache') or ''} {COMPILER}",
+         *arguments], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "c"
+
+
+def written(folder, *arguments):
+    return subprocess.run([folder / "language_model", *map(str, arguments)], cwd=folder,
+                          capture_output=True, timeout=300)
+
+
+@needs_make
+def test_the_c_program_writes_the_same_tokens(example, tmp_path):
+    values = {**LLAMA, "eos_token_id": [99]}
+    write_model(example, tmp_path, values)
+    want = list(example.LanguageModel(tmp_path, 30).generate(TOKENS))
+    folder = built(tmp_path, "--temperature", "0")
+    assert (folder / "prompt.txt").read_text() == "\n"
+    for count in (30, 10, 1):           # the text is never longer than `length`
+        assert written(folder, count, *TOKENS).stdout.split() == [
+            b"%d" % token for token in want[:count]]
+    done = written(folder, 5, 1, 37)
+    assert done.returncode == 1 and done.stderr == b"37: no such token\n"
+    (folder / "sizes.h").write_text((folder / "sizes.h").read_text().replace("99", str(want[2])))
+    subprocess.run([COMPILER, "-Imodel", "export_language_model.c", "model/libmodel.a", "-lm",
+                    "-pthread", "-o", "language_model"], cwd=folder, check=True)
+    assert written(folder, 30, *TOKENS).stdout.split() == [
+        b"%d" % token for token in want[:want.index(want[2]) + 1]]
+    vocabulary = folder / "vocabulary"
+    vocabulary.write_bytes(vocabulary.read_bytes()[:-1])
+    done = written(folder, 5, 1)
+    assert done.returncode == 1 and done.stderr == b"vocabulary: the file is truncated\n"
+
+
+def test_the_bytes_of_tokens(example, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    pieces, path = sys.modules["export_language_model"].pieces, tmp_path / "tokenizer.json"
+    text = "naïve café costs 5 €, \x00\x7f 日本"
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    tokenizer.train_from_iterator(["naïve café"] * 9, tokenizers.trainers.BpeTrainer(
+        vocab_size=270, special_tokens=["<end>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.save(str(path))
+    found = pieces(path, 280)
+    tokens = tokenizer.encode(text + "<end>").ids
+    assert len(tokens) < len(text.encode()) + 1
+    assert b"".join(found[token] for token in tokens).decode() == text
+    assert found[270:] == [b""] * 10
+    words = {"<s>": 0, "\u2581a": 1, "b": 2, "<0x0A>": 3, "日": 4}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words))
+    tokenizer.add_special_tokens(["<s>"])
+    tokenizer.save(str(path))
+    assert pieces(path, 5) == [b"", b" a", b"b", b"\n", "日".encode()]
 
 
 # --- against other packages ---------------------------------------------------------------------
