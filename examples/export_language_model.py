@@ -53,9 +53,13 @@ def pieces(path: Path, count: int) -> list[bytes]:
 
 def write_model(model: LanguageModel, options: argparse.Namespace, folder: Path) -> None:
     """Write the C files of the step, its weights, and what the C program reads beside them."""
+    # Exports store variables in a file, and constants in the C source.
+    weights = {name: df.Variable(w, trainable=False, name=name)
+               for name, w in model.weights.items()}
+
     @df.function
     def step(token: df.Tensor, position: df.Tensor) -> df.Tensor:
-        return model.draw(model.weights, token, position, options.temperature, options.top_k,
+        return model.draw(weights, token, position, options.temperature, options.top_k,
                           options.top_p)
 
     df.random.set_seed(options.seed)

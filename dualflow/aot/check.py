@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dualflow._core import Tensor, memory_of
 from dualflow.aot.check_vectors import MAX_DRAWN, Call, Recorded
 from dualflow.aot.contents import Contents
@@ -10,6 +12,7 @@ from dualflow.aot.names import text_literal
 from dualflow.aot.tables import memory
 from dualflow.dtypes import DType, as_dtype
 
+FACTOR = 1099511628211    # of the hash; odd, so that each byte changes the result
 KEPT_BYTES = 4096         # stored per result; the rest is compared by a hash
 
 PROGRAM = """\
@@ -61,14 +64,14 @@ static size_t bytes_of(kind k)
     return k == INTEGERS ? 1 : k == FLOATS_8 ? 8 : k == FLOATS_4 ? 4 : 2;
 }}
 
-/* FNV-1a of the values; all NaNs have the same hash. */
+/* Hash of the values, a polynomial of their bytes; all NaNs have the same hash. */
 static uint64_t hash(kind k, const unsigned char *data, size_t n)
 {{
     const size_t bytes = bytes_of(k);
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = 1;
     for (size_t i = 0; i < n; i += bytes) {{
         const int is_nan = k != INTEGERS && isnan(number(k, data + i));
-        for (size_t b = 0; b < bytes; b++) h = (h ^ (is_nan ? 255 : data[i + b])) * 1099511628211u;
+        for (size_t b = 0; b < bytes; b++) h = h * {factor}u + (is_nan ? 255 : data[i + b]);
     }}
     return h;
 }}
@@ -165,15 +168,19 @@ def is_nan(number: bytes, dtype: str) -> bool:
     return bits > exponent
 
 
-def fnv(data: bytes) -> int:
-    """Return the hash of check.c: FNV-1a, 64 bits.
+def hash_of(data: bytes) -> int:
+    """Return the hash of check.c: 1 and the bytes as digits of a number modulo 2 ** 64.
 
-    >>> hex(fnv(b"a"))
-    '0xaf63dc4c8601ec8c'
+    >>> hash_of(b"") == 1, hash_of(b"a") == FACTOR + 97
+    (True, True)
     """
-    h = 14695981039346656037
-    for byte in data:
-        h = (h ^ byte) * 1099511628211 & 0xffffffffffffffff
+    block, h = 1 << 16, 1
+    powers = np.full(min(block, len(data)), FACTOR, np.uint64)
+    powers = np.append(np.multiply.accumulate(powers)[::-1], np.uint64(1))
+    for at in range(0, len(data), block):
+        digits = np.frombuffer(data, np.uint8, min(block, len(data) - at), at)
+        sums = int((digits * powers[-len(digits):]).sum(dtype=np.uint64))
+        h = (h * int(powers[-len(digits) - 1]) + sums) & 0xffffffffffffffff
     return h
 
 
@@ -208,7 +215,7 @@ class Check:
         if contents.variables:
             what.append(f"{len(contents.variables)} variables after them")
         self.text: str = PROGRAM.format(
-            prefix=prefix, data="\n".join(self.data), calls="\n".join(self.lines),
+            prefix=prefix, factor=FACTOR, data="\n".join(self.data), calls="\n".join(self.lines),
             summary=", ".join(what))
 
     def _stored(self, data: bytes) -> str:
@@ -224,7 +231,7 @@ class Check:
     def _compare(self, what: str, x: Tensor, got: str, n: int) -> str:
         stored = bytes(memory_of(x))[:KEPT_BYTES]
         return (f"compare({what}, {kind_of(x.dtype)}, {got}, {n}, {self._stored(stored)}, "
-                f"{len(stored)}, UINT64_C({fnv(one_nan(x))}));")
+                f"{len(stored)}, UINT64_C({hash_of(one_nan(x))}));")
 
     def _call(self, k: int, call: Call) -> None:
         entry = self.contents.entries[call.entry]
