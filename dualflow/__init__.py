@@ -22,6 +22,11 @@ from dualflow.dtypes import (  # noqa: E402
     int16 as int16,
     int32 as int32,
     int64 as int64,
+    qint8 as qint8,
+    qint16 as qint16,
+    qint32 as qint32,
+    quint8 as quint8,
+    quint16 as quint16,
     uint8 as uint8,
     uint16 as uint16,
     uint32 as uint32,
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
         onnx as onnx,
         ops as ops,
         optimizers as optimizers,
+        quantization as quantization,
         ragged as ragged,
         random as random,
         saved_model as saved_model,
@@ -432,8 +438,8 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names.spl
 _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config", "data",
              "debugging", "distribute", "experimental", "image", "initializers", "io", "keras",
              "linalg", "lookup", "math", "memory", "nest", "nn", "onnx", "ops", "optimizers",
-             "ragged", "random", "saved_model", "sets", "signal", "sparse", "strings", "summary",
-             "test", "testing", "train", "version"}
+             "quantization", "ragged", "random", "saved_model", "sets", "signal", "sparse",
+             "strings", "summary", "test", "testing", "train", "version"}
 
 # Functions of higher layers that lower layers call, and functions that many programs do not need:
 # by name, the module and the attribute.

@@ -202,12 +202,18 @@ float64: DType = DType(12, "float64", 8, "float", digits=53, max_exponent=1023)
 # TensorFlow's aliases.
 half: DType = float16
 double: DType = float64
+qint8: DType = int8             # quantised values are plain integers
+qint16: DType = int16
+qint32: DType = int32
+quint8: DType = uint8
+quint16: DType = uint16
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64)
 _BY_NAME = {d.name: d for d in ALL}
 # Aliases in TensorFlow and Python.
-_ALIASES = {"half": float16, "float": float32, "double": float64, "int": int32}
+_ALIASES = {"half": float16, "float": float32, "double": float64, "int": int32, "qint8": int8,
+            "qint16": int16, "qint32": int32, "quint8": uint8, "quint16": uint16}
 _BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
 
 
@@ -254,4 +260,5 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     numbers = {*_BY_NAME} - {"bool"}
-    return sorted(["ALL", "DType", "as_dtype", "bool_", "double", "half", "string", *numbers])
+    return sorted({"ALL", "DType", "as_dtype", "bool_", "string", *_ALIASES, *numbers}
+                  - {"float", "int"})

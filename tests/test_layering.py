@@ -27,9 +27,9 @@ LAYERS = [
     {"gradient_registry", "config", "memory", "trace_dependency", "nest"},
     {"ops"},
     {"autodiff"}, {"autograph"}, {"graph"},
-    {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers", "signal",
-     "sparse", "summary", "test", "testing", "initializers", "experimental", "debugging", "modules",
-     "lookup", "ragged", "sets", "transforms", "context", "strings", "version"},
+    {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers",
+     "quantization", "signal", "sparse", "summary", "test", "testing", "initializers", "experimental",
+     "debugging", "modules", "lookup", "ragged", "sets", "transforms", "context", "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "einops", "keras"}, {"tensorflow"},
 ]
