@@ -184,6 +184,7 @@ def load() -> ModuleType:
     pass_over(keras.__path__[0])
     importlib.import_module("dualflow.keras.src.optimizer").install(keras.optimizers)
     importlib.import_module("dualflow.keras.src.rnn").install(keras.layers)
+    importlib.import_module("dualflow.keras.src.quantization").install(keras.layers.Embedding)
     importlib.import_module("dualflow.keras.src.saving").install(
         importlib.import_module("keras.src.saving.saving_lib"))
     modules: Any = importlib.import_module("keras.src.utils.module_utils")
