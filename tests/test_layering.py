@@ -28,8 +28,9 @@ LAYERS = [
     {"ops"},
     {"autodiff"}, {"autograph"}, {"graph"},
     {"array_api", "math", "nn", "linalg", "image", "random", "bitwise", "optimizers",
-     "quantization", "signal", "sparse", "summary", "test", "testing", "initializers", "experimental",
-     "debugging", "modules", "lookup", "ragged", "sets", "transforms", "context", "strings", "version"},
+     "quantization", "signal", "sparse", "summary", "test", "testing", "initializers",
+     "experimental", "debugging", "modules", "lookup", "ragged", "sets", "transforms", "context",
+     "strings", "version"},
     {"data", "io", "train", "saved_model", "aot", "distribute"}, {"onnx"},
     {"compat", "einops", "keras"}, {"tensorflow"},
 ]
