@@ -128,8 +128,9 @@ def quantize_affine(x: TensorLike, scale: TensorLike, zero_point: TensorLike | N
     y = round(with_scale.layout.values(cast(v, wide)) / cast(with_scale.scale, wide))
     if with_scale.zero is not None:
         y = y + cast(with_scale.zero, wide)
-    y = cast(clip_by_value(y, float(least), float(largest)), stored)
-    return with_scale.layout.restored(y)
+    if (least, largest) != stored.limits:       # the cast clips to the range of the dtype
+        y = clip_by_value(y, float(least), float(largest))
+    return with_scale.layout.restored(cast(y, stored))
 
 
 def dequantize_affine(q: TensorLike, scale: TensorLike, zero_point: TensorLike | None = None,
