@@ -80,6 +80,19 @@ def test_floats_out_of_the_integer_range(source, target):
     assert got == [info.max, info.min, 0, info.max, info.min, info.max, info.min]
 
 
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16", "int32"])
+def test_vectors_of_floats_are_truncated_and_limited(source, target):
+    """Whole vectors and their remainders; values within and beyond the range."""
+    rng, info = np.random.default_rng(0), np.iinfo(target)
+    x = rng.normal(size=1001) * 10 ** rng.uniform(0, 12, 1001)
+    x[::50], x[25] = rng.integers(-300, 300, 21) + .75, np.nan
+    for n in (7, 8, 33, 1001):
+        y = x[:n].astype(source).astype("float64")
+        want = np.where(np.isnan(y), 0, np.clip(np.trunc(y), info.min, info.max))
+        assert df.cast(x[:n].astype(source), target).numpy().tolist() == want.tolist()
+
+
 def test_integers_keep_low_bits_and_saturate_cast_limits():
     x = np.array([-129, 127, 128, 300, -1], "i4")
     np.testing.assert_array_equal(df.cast(x, "int8").numpy(), x.astype("i1"))
