@@ -44,6 +44,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
         CSRC / "ops/nn/ctc.c", CSRC / "ops/nn/recurrent.c",
         *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
+        *CSRC.glob("ops/quantization/*.c"),
         CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
         CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
@@ -54,7 +55,8 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
 # compiled for size, so that a wheel is 80 kB smaller.
 LEAN_AT_BASELINE = [*CSRC.glob("conv/*.c")]
 SMALL_AT_BASELINE = [
-    CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "recurrent/recurrent.c",
+    CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "gemm/quantized.c",
+    CSRC / "recurrent/recurrent.c",
     CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/*.c"), *CSRC.glob("ops/random/*.c"),
     *[CSRC / f"ops/{name}.c" for name in (

@@ -1,5 +1,6 @@
 """Quantisation: conversion of floats to integers with a scale, and rounding for training that
-simulates it. TensorFlow's functions, and functions with explicit scales and zero points."""
+simulates it. TensorFlow's functions, functions with explicit scales and zero points, and matrices
+of weights with 8 and 4 bits."""
 
 from dualflow.ops.quantization import fake_quant as _fake_quant
 from dualflow.ops.quantization.affine import (
@@ -13,6 +14,10 @@ from dualflow.ops.quantization.fake_quant import (
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+)
+from dualflow.ops.quantization.quantized_weights import (
+    QuantizedMatrix as QuantizedMatrix,
+    quantize_weights as quantize_weights,
 )
 from dualflow.ops.quantization.ranges import (
     dequantize as dequantize,

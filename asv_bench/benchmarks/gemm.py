@@ -42,3 +42,22 @@ class ColdConstants:
 
     def time_products(self, rows):
         self.products(self.x)
+
+
+class QuantizedWeights:
+    """Products with matrices of 8 and 4 bits: of one row, the limit is the memory bandwidth."""
+
+    params = [[8, 4], ["1x4096x4096", "1x768x3072", "4x768x3072", "256x768x3072"]]
+    param_names = ["bits", "m_k_n"]
+
+    def setup(self, bits, m_k_n):
+        m, k, n = map(int, m_k_n.split("x"))
+        self.x = df.random.normal([m, k], seed=1)
+        self.w = df.random.normal([k, n], seed=2)
+        self.q = df.quantization.quantize_weights(self.w, bits)
+
+    def time_product(self, bits, m_k_n):
+        df.matmul(self.x, self.q)
+
+    def time_quantize(self, bits, m_k_n):
+        df.quantization.quantize_weights(self.w, bits)

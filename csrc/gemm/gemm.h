@@ -9,6 +9,11 @@
 #include "gemm/epilogue.h"
 #include "op/op.h"
 
+/* Writes columns [col, col + cols) of B from row k0 on, `depth` rows, as the packer of a kernel does
+ * (kernel.h). `col` is a multiple of the vector length. Runs on several threads at a time. */
+typedef void (*df_gemm_fill)(const void *b, float *packed, int64_t width, int64_t col, int64_t cols,
+                             int64_t k0, int64_t depth);
+
 /* op(A) is m x k, op(B) is k x n, C is m x n, all row-major. Leading dimensions are the distance of
  * stored rows in elements: at least k for A, m for a transposed A, and so on.
  *
@@ -23,6 +28,8 @@ typedef struct {
     df_dtype dtype;
     bool transpose_a, transpose_b;
     bool packed_b; /* b was written by df_gemm_pack; transpose_b and ldb are ignored. No batch */
+    df_gemm_fill fill_b; /* or NULL: of a B that is not stored in `dtype`. Then b is its context,
+                          * transpose_b is true, m and n are at least 2, and there is no batch */
     bool accumulate; /* C += op(A) op(B); not for 16-bit floats */
     int64_t m, n, k;
     const void *a, *b;

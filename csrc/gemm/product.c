@@ -214,6 +214,12 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
         p->b_row = n_vectors(t, p->cols) * t->lanes;
         return;
     }
+    if (g->fill_b) {
+        p->b = job->slot;
+        p->b_row = n_vectors(t, p->cols) * t->lanes;
+        g->fill_b(g->b, (float *)job->slot, p->b_row, col, p->cols, k0, depth);
+        return;
+    }
     const char *from = t->b + (col * step + k0 * depth_step) * t->in_bytes;
     if (panel < t->packs_from && !job->is_copied) {
         p->b = from;

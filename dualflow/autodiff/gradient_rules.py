@@ -61,6 +61,7 @@ from dualflow.ops.nn import (
     recurrent as recurrent,
     softmax as softmax,
 )
+from dualflow.ops.quantization import quantized_weights as quantized_weights
 from dualflow.ops.random import distributions as distributions, random as random
 from dualflow.ops.reduction import (
     cumulative as cumulative,

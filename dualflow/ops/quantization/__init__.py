@@ -1,4 +1,4 @@
-"""Quantisation: fake quantisation, ranges, scales and zero points."""
+"""Quantisation: fake quantisation, ranges, scales and zero points, matrices of integers."""
 
 from __future__ import annotations
 
