@@ -24,6 +24,7 @@ from model_files import ModelError, read_json, read_tensors
 import dualflow as df
 
 Tensors = dict[str, df.Tensor]
+BITS = {"int8": 8, "int4": 4}           # of quantised weights
 
 
 class Config:
@@ -85,6 +86,10 @@ class GPT2:
                 found[f"h.{i}.{name}.weight"] = (*shape,)
                 found[f"h.{i}.{name}.bias"] = (shape[-1],)
         return {f"transformer.{name}": shape for name, shape in found.items()}
+
+    def axis(self, name: str) -> int:
+        """Return the axis of a matrix over which products sum."""
+        return 1 if name.endswith(("wte.weight", "wpe.weight")) else 0
 
     def __call__(self, weights: Tensors, tokens: df.Tensor, at: df.Tensor,
                  attend: Callable) -> df.Tensor:
@@ -162,6 +167,9 @@ class Llama:
                 found[f"{part}self_attn.k_norm.weight"] = (self.size,)
         return found
 
+    def axis(self, name: str) -> int:
+        return 1
+
     def __call__(self, weights: Tensors, tokens: df.Tensor, at: df.Tensor,
                  attend: Callable) -> df.Tensor:
         """Return the last hidden state of each token, shape (tokens, width)."""
@@ -230,8 +238,10 @@ class LanguageModel:
         The files of the model.
     length : int
         The largest number of tokens, at most the model's own.
-    dtype : "float32" or "bfloat16"
+    dtype : "float32", "bfloat16", "int8" or "int4"
         Weights are cast to this dtype. Weights stored and used in float32 stay in the mapped file.
+        With integers, matrices and tables are quantised in groups of 32 elements; other weights
+        and all values are float32.
     """
 
     def __init__(self, folder: str | Path, length: int, dtype: str = "float32") -> None:
@@ -242,10 +252,16 @@ class LanguageModel:
         if length > family.length:
             raise ModelError(f"{folder}: a text of {length} tokens, expected at most "
                              f"{family.length}")
-        self.weights = read_tensors(Path(folder), family.shapes(), "lm_head.weight",
-                                    df.as_dtype(dtype))
+        kind = df.float32 if dtype in BITS else df.as_dtype(dtype)
+
+        def convert(name: str, x: df.Tensor) -> Any:
+            if dtype in BITS and x.ndim == 2:
+                return df.quantization.quantize_weights(x, BITS[dtype], axis=family.axis(name))
+            return x if x.dtype == kind else df.cast(x, kind)
+
+        self.weights = read_tensors(Path(folder), family.shapes(), "lm_head.weight", convert)
         shape = (length, family.groups, family.size)
-        self.keys, self.values = ([df.Variable(df.zeros(shape, dtype), trainable=False)
+        self.keys, self.values = ([df.Variable(df.zeros(shape, kind), trainable=False)
                                    for _ in range(family.layers)] for _ in range(2))
         self.length, self.end = length, ends(Path(folder), config)
         self._logits, self._step = df.function(self.forward), df.function(self.draw)
@@ -331,7 +347,7 @@ def main() -> None:
     parser.add_argument("--top-p", type=float, default=1.0,
                         help="draw from the likeliest tokens with this sum of probabilities")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", *BITS], default="float32")
     options = parser.parse_args()
     if options.count < 1 or options.temperature < 0 or options.top_k < 0 or not (
             0 < options.top_p <= 1):

@@ -1,13 +1,14 @@
 """The files of a pretrained model, as Hugging Face writes them: `config.json`, and tensors in one
 or several files in the safetensors format.
 
-Tensors of float32 are views of the memory-mapped files. The names, shapes and offsets of all
-tensors are checked before the first is returned. `language_model.py` calls `read_json` and
-`read_tensors`.
+Tensors are views of the memory-mapped files, except those of bfloat16. The names, shapes and
+offsets of all tensors are checked before the first is returned. `language_model.py` calls
+`read_json` and `read_tensors`.
 """
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,9 +133,9 @@ def find_tensors(folder: Path) -> dict[str, tuple[Path, Stored]]:
 
 
 def read_tensors(folder: Path, expected: dict[str, tuple[int, ...]], unused: str,
-                 dtype: df.DType) -> dict[str, df.Tensor]:
-    """Return the expected tensors, given their shapes. `unused` is the name of another tensor that
-    may exist."""
+                 convert: Callable[[str, df.Tensor], Any]) -> dict[str, Any]:
+    """Return the expected tensors, given their shapes, after `convert(name, tensor)`. `unused` is
+    the name of another tensor that may exist."""
     found = find_tensors(folder)
     without_prefix = "transformer.wte.weight" in expected and "wte.weight" in found
     prefix = "transformer." if without_prefix else ""       # the first files of GPT-2 have none
@@ -152,15 +153,15 @@ def read_tensors(folder: Path, expected: dict[str, tuple[int, ...]], unused: str
         if name not in expected and name != unused and not name.endswith(BUFFERS):
             raise ModelError(f"{path}: tensor {name!r} is not part of the model in config.json")
     files = {path: np.memmap(path, np.uint8, "r") for path, _ in found.values()}
-    return {name: mapped(files[found[name][0]], found[name][1], dtype) for name in expected}
+    return {name: convert(name, mapped(files[found[name][0]], found[name][1]))
+            for name in expected}
 
 
-def mapped(file: np.ndarray, stored: Stored, dtype: df.DType) -> df.Tensor:
-    """Return a tensor of a mapped file: a view, unless it is cast or stored in bfloat16, which
-    NumPy does not have."""
+def mapped(file: np.ndarray, stored: Stored) -> df.Tensor:
+    """Return a tensor of a mapped file: a view, unless it is stored in bfloat16, which NumPy does
+    not have."""
     nbytes, own = DTYPES[stored.dtype]
     data = file[stored.start:stored.start + math.prod(stored.shape) * nbytes]
     kind = "u" if own is df.bfloat16 else "f"
     found = df.from_dlpack(data.view(f"<{kind}{nbytes}").reshape(stored.shape))
-    found = df.bitcast(found, own) if own is df.bfloat16 else found
-    return found if found.dtype == dtype else df.cast(found, dtype)
+    return df.bitcast(found, own) if own is df.bfloat16 else found

@@ -102,6 +102,26 @@ def test_bfloat16_files(example, dtype, tmp_path):
     assert len(list(model.generate(TOKENS))) == 40 - len(TOKENS)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int4"])
+@pytest.mark.parametrize("name", ["gpt2", "tied", "qwen2"])
+def test_quantised_weights(example, name, dtype, tmp_path):
+    """A quantised model writes the tokens of the float32 model with its dequantised weights."""
+    values = CONFIGS[name] | {"max_position_embeddings": 128, "n_positions": 128}
+    weights = write_model(example, tmp_path, values)
+    model = example.LanguageModel(tmp_path, 112, dtype)
+    rounded = {}
+    for key, w in weights.items():
+        q = model.weights[key]
+        assert w.ndim == 1 or (q.bits == int(dtype[3:]) and tuple(q.shape) == w.shape)
+        rounded[key] = q.numpy().astype(np.float32)
+    write_safetensors(tmp_path / "model.safetensors", rounded)
+    same = example.LanguageModel(tmp_path, 112)
+    want = same.logits(TOKENS).numpy()
+    assert np.abs(model.logits(TOKENS).numpy() - want).max() <= 1e-5 * np.abs(want).max()
+    tokens = list(model.generate(TOKENS))
+    assert len(tokens) == 100 and tokens == list(same.generate(TOKENS))
+
+
 def test_sampling(example, tmp_path):
     write_model(example, tmp_path, LLAMA)
     model = example.LanguageModel(tmp_path, 60)
