@@ -36,7 +36,7 @@ FLAGS = ["-O3", "-std=gnu11", "-fwrapv", "-ffp-contract=off", "-fno-math-errno",
 # compiler does not accept are omitted.
 SLIM = ["-fno-split-loops", "-fno-split-paths", "-fno-ipa-cp-clone",
         "--param=vect-epilogues-nomask=0"]
-LEAN = [CSRC / "gemm/kernel.c", CSRC / "attention/attention.c",
+LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/attention.c",
         *[CSRC / f"conv/{name}.c" for name in (
             "conv", "depthwise", "filter", "forward", "image", "input", "regions",
             "tap_runs")],

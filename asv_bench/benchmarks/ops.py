@@ -156,11 +156,10 @@ THREES = {"window": [3, 3], "strides": [1, 1], "dilations": [1, 1], "paddings": 
 HALF_HEIGHT = {"axis": 1, "size": 32, "method": 0, "antialias": True}
 
 
-def quantized(*first, indices=None):
-    """Return the operands and attributes of ops of a matrix with 4 bits."""
+def quantized():
+    """Return a row, a matrix with 4 bits, and attributes."""
     q = df.quantization.quantize_weights(floats(ROWS, COLUMNS), 4)
-    last = [] if indices is None else [indices]
-    return [*first, q.values, q.scales, q.zero_points, *last], {
+    return [floats(1, ROWS), q.values, q.scales, q.zero_points], {
         "bits": 4, "group_size": 32, "channels": COLUMNS, "depth": ROWS}
 
 
@@ -303,8 +302,7 @@ OTHERS = {
     "adagrad_update_rows": row_update(1, epsilon=1e-7),
     "merge_rows": lambda: ([floats(ROWS, COLUMNS), indices(ROWS, ROWS // 8)],
                            {"n": ROWS, "spread": False}),
-    "matmul_quantized": lambda: quantized(floats(1, ROWS)),
-    "gather_quantized": lambda: quantized(indices=indices(ROWS, COLUMNS)),
+    "matmul_quantized": quantized,
     "sparse_dense_matmul": lambda: (
         [df.stack([indices(ROWS, ROWS), indices(ROWS, COLUMNS)], 1), floats(ROWS),
          floats(COLUMNS, COLUMNS)], {"rows": ROWS, "adjoint": False}),

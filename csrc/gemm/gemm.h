@@ -9,8 +9,8 @@
 #include "gemm/epilogue.h"
 #include "op/op.h"
 
-/* Writes columns [col, col + cols) of B from row k0 on, `depth` rows, as the packer of a kernel does
- * (kernel.h). `col` is a multiple of the vector length. Runs on several threads at a time. */
+/* Writes columns [col, col + cols) of B from row k0 on, `depth` rows, as the packer of a kernel
+ * (kernel.h) does. `col` is a multiple of the vector length. Runs on several threads at a time. */
 typedef void (*df_gemm_fill)(const void *b, float *packed, int64_t width, int64_t col, int64_t cols,
                              int64_t k0, int64_t depth);
 

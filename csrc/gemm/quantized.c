@@ -2,8 +2,8 @@
  *
  * Few rows: the time is that of reading the matrix, so a vector of elements takes about three
  * instructions: a mask or a shift, a conversion to float, a multiply-add. Elements are not shifted
- * to the lowest bits, so they are multiples of a power of two, whose inverse is in a copy of x. Zero
- * points are subtracted once per group: its sum starts with -zero * (sum of x).
+ * to the lowest bits, so they are multiples of a power of two, whose inverse is in a copy of x.
+ * Zero points are subtracted once per group: its sum starts with -zero * (sum of x).
  *
  * More rows: the float32 product, whose panels of W are dequantised when they are packed. */
 #include "simd/lanes_half.h"
@@ -15,10 +15,16 @@
 #define FLOATS (DF_VEC_BYTES / 4)
 #define VECTORS (BLOCK / FLOATS) /* of a block */
 #define FEW_ROWS 8
-#define MOST 4          /* vectors of results at a time, each with two sums: 8 registers */
+/* Vectors of a result at a time, each with two sums in registers. */
+#define AT_ONCE (DF_VEC_BYTES == 32 ? 4 : 2)
 #define AHEAD 3072      /* bytes between the prefetch of the matrix and its use */
 #define CHUNK_BYTES 16384  /* of the matrix per chunk of work */
 #define NS_PER_BYTE 0.06
+
+DF_INLINE v_f32 zero_points(const df_quantized *q, int64_t at)
+{
+    return __builtin_convertvector(load_bytes_f32(q->zeros + at), v_f32);
+}
 
 /* x prepared for few rows. */
 typedef struct {
@@ -31,7 +37,7 @@ typedef struct {
     float *y;
 } few_rows;
 
-static void describe(const df_quantized *q, int64_t rows, few_rows *f)
+DF_NOINLINE void describe(const df_quantized *q, int64_t rows, few_rows *f)
 {
     const int64_t per_sum = q->group ? q->group : DF_QUANTIZED_SUM; /* of terms */
     *f = (few_rows){.q = q, .rows = rows, .words = df_quantized_words(q),
@@ -39,119 +45,101 @@ static void describe(const df_quantized *q, int64_t rows, few_rows *f)
                     .sum_words = per_sum * q->bits / 32};
 }
 
-/* The bit at which element j of a word is converted: 4 bits at their position in half a word; 8 bits
- * at the top, where the sign of the word is theirs. */
+/* The bit at which element j of a word is converted: 4 bits at their position in half a word,
+ * 8 bits at the top, with the sign. */
 DF_INLINE int converted_bit(int bits, int j)
 {
     return bits == 4 ? df_quantized_bit(4, j) % 16 : 24;
 }
 
+/* 2 to the power of -converted_bit, for consecutive elements */
+static const float FACTORS_4[8] = {1, 0x1p-8f, 1, 0x1p-8f, 0x1p-4f, 0x1p-12f, 0x1p-4f, 0x1p-12f};
+static const float FACTORS_8[8] = {0x1p-24f, 0x1p-24f, 0x1p-24f, 0x1p-24f,
+                                   0x1p-24f, 0x1p-24f, 0x1p-24f, 0x1p-24f};
+
 static void scale_row(const few_rows *f, const float *x, float *scaled, float *totals)
 {
-    const df_quantized *q = f->q;
-    const int per_word = 32 / q->bits;
-    const int64_t per_sum = f->sum_words * per_word;
-    memset(totals, 0, (size_t)f->sums * sizeof *totals);
-    memset(scaled + q->k, 0, (size_t)(f->words * per_word - q->k) * sizeof *scaled);
-    for (int64_t s = 0; s < f->sums; s++) {
+    const int64_t k = f->q->k, per_word = 32 / f->q->bits, per_sum = f->sum_words * per_word;
+    const float *factors = f->q->bits == 4 ? FACTORS_4 : FACTORS_8;
+    memset(scaled + k, 0, (size_t)(f->words * per_word - k) * sizeof *scaled);
+    for (int64_t p = 0; p < k;) {
         double total = 0;
-        for (int64_t p = s * per_sum; p < df_min((s + 1) * per_sum, q->k); p++) {
-            scaled[p] = x[p] * (1.0f / (float)(1 << converted_bit(q->bits, (int)(p % per_word))));
+        for (const int64_t end = df_min(p + per_sum, k); p < end; p++) {
+            scaled[p] = x[p] * factors[p % 8];
             total += (double)x[p];
         }
-        totals[s] = (float)total;
+        *totals++ = (float)total;
     }
 }
 
-/* Results of `rows` rows and `vectors` vectors of channels from vector `at` of a block on. */
-DF_INLINE void few_block(const int bits, const int rows, const int vectors, const few_rows *f,
-                         int64_t row, int64_t block, int at)
+/* The result of a row for AT_ONCE vectors of channels from vector `at` of a block on. */
+DF_INLINE void few_vectors(const int bits, const few_rows *f, int64_t row, int64_t block, int at)
 {
     const int per_word = 32 / bits;
+    int halves = bits == 4 ? 2 : 1;
+    if (bits == 4)
+        __asm__("" : "+r"(halves)); /* so that the loop below is not unrolled, twice the code */
     const df_quantized *q = f->q;
     const uint32_t *w = q->values + block * f->words * BLOCK + at * FLOATS;
-    const int64_t depth = f->words * per_word;
-    const float *x = f->scaled + row * depth, *totals = f->totals + row * f->sums;
-    v_f32 result[MOST], sum[2][MOST];
-    float found[MOST * FLOATS];
-    UNROLL for (int i = 0; i < rows * vectors; i++) result[i] = (v_f32){0};
+    const float *x = f->scaled + row * f->words * per_word, *totals = f->totals + row * f->sums;
+    v_f32 result[AT_ONCE], sum[2][AT_ONCE];
+    UNROLL for (int v = 0; v < AT_ONCE; v++) result[v] = (v_f32){0};
 
     for (int64_t s = 0; s < f->sums; s++) {
         const int64_t group = (block * f->groups + (q->group ? s : 0)) * BLOCK + at * FLOATS;
-        UNROLL for (int v = 0; v < vectors; v++) {
-            const float base = bits == 8 ? 128 : 0; /* of the stored integers */
-            v_f32 zero = splat_f32(base - (float)(1 << (bits - 1)));
+        const v_f32 total = splat_f32(totals[s]);
+        UNROLL for (int v = 0; v < AT_ONCE; v++) {
+            sum[0][v] = bits == 8 ? (v_f32){0} : -8 * total;
             if (q->zeros)
-                zero = base - __builtin_convertvector(
-                    load_bytes_f32(q->zeros + group + v * FLOATS), v_f32);
-            UNROLL for (int r = 0; r < rows; r++) {
-                sum[0][r * vectors + v] = zero * splat_f32(totals[r * f->sums + s]);
-                sum[1][r * vectors + v] = (v_f32){0};
-            }
+                sum[0][v] = total * ((bits == 8 ? 128.0f : 0.0f)
+                                     - zero_points(q, group + v * FLOATS));
+            sum[1][v] = (v_f32){0};
         }
         int64_t words = df_min(f->sum_words, f->words - s * f->sum_words);
         for (; words > 0; words--, w += BLOCK, x += per_word) {
-            v_u32 word[MOST];
-            UNROLL for (int v = 0; v < vectors; v++) {
+            v_u32 word[AT_ONCE];
+            UNROLL for (int v = 0; v < AT_ONCE; v++) {
                 word[v] = load_u32(w + v * FLOATS);
                 __builtin_prefetch((const char *)(w + v * FLOATS) + AHEAD);
             }
-            UNROLL for (int i = 0; i < per_word; i++) { /* first those of the low half of a word */
-                const int j = bits == 4 ? i % 2 + i / 4 * 2 + i / 2 % 2 * 4 : i;
-                const v_u32 mask =
-                    splat_u32(((UINT32_C(1) << bits) - 1) << converted_bit(bits, j));
-                if (bits == 4 && i == 4)
-                    UNROLL for (int v = 0; v < vectors; v++) word[v] >>= 16;
-                UNROLL for (int v = 0; v < vectors; v++) {
-                    const v_u32 shifted = bits == 4 ? word[v] : word[v] << (24 - 8 * j);
-                    const v_f32 element = __builtin_convertvector(
-                        (v_i32)(bits == 8 && j == 0 ? shifted : shifted & mask), v_f32);
-                    UNROLL for (int r = 0; r < rows; r++) {
-                        v_f32 *to = &sum[i % 2][r * vectors + v];
-                        *to = fma_f32(element, splat_f32(x[r * depth + j]), *to);
+            for (int half = 0; half < halves; half++) { /* with 4 bits: elements 0, 1, 4, 5 */
+                UNROLL for (int i = 0; i < 4; i++) {
+                    const int j = bits == 4 ? i % 2 + i / 2 * 4 : i;
+                    const v_u32 mask =
+                        splat_u32(((UINT32_C(1) << bits) - 1) << converted_bit(bits, j));
+                    const v_f32 factor = splat_f32(x[2 * half + j]);
+                    UNROLL for (int v = 0; v < AT_ONCE; v++) {
+                        const v_u32 shifted = bits == 4 ? word[v] : word[v] << (24 - 8 * j);
+                        const v_f32 element = __builtin_convertvector(
+                            (v_i32)(bits == 8 && j == 0 ? shifted : shifted & mask), v_f32);
+                        sum[i % 2][v] = fma_f32(element, factor, sum[i % 2][v]);
                     }
                 }
+                if (bits == 4)
+                    UNROLL for (int v = 0; v < AT_ONCE; v++) word[v] >>= 16;
             }
         }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            const v_f32 scale = widen_bf16(q->scales + group + v * FLOATS);
-            UNROLL for (int i = v; i < rows * vectors; i += vectors)
-                result[i] = fma_f32(sum[0][i] + sum[1][i], scale, result[i]);
-        }
+        UNROLL for (int v = 0; v < AT_ONCE; v++)
+            result[v] = fma_f32(sum[0][v] + sum[1][v], widen_bf16(q->scales + group + v * FLOATS),
+                                result[v]);
     }
     const int64_t channel = block * BLOCK + at * FLOATS;
-    const int64_t n = df_min(q->n - channel, vectors * FLOATS);
-    if (n <= 0)
-        return;
-    UNROLL for (int i = 0; i < rows * vectors; i++) store_f32(found + i * FLOATS, result[i]);
-    for (int r = 0; r < rows; r++)
-        memcpy(f->y + (row + r) * q->n + channel, found + r * vectors * FLOATS,
-               (size_t)n * sizeof(float));
+    const int64_t n = df_min(q->n - channel, AT_ONCE * FLOATS);
+    if (n > 0)
+        memcpy(f->y + row * q->n + channel, result, (size_t)n * sizeof(float));
 }
-
-#define PER_ROW (VECTORS < MOST ? VECTORS : MOST) /* vectors at a time for one row */
-#define FEW_BLOCK(bits, rows, vectors)                                                           \
-    DF_NOINLINE void few_block_##bits##_##rows(const few_rows *f, int64_t row, int64_t block)    \
-    {                                                                                            \
-        for (int at = 0; at < VECTORS; at += (vectors))                                          \
-            few_block(bits, rows, vectors, f, row, block, at);                                   \
-    }
-FEW_BLOCK(4, 1, PER_ROW)
-FEW_BLOCK(4, 4, 1)
-FEW_BLOCK(8, 1, PER_ROW)
-FEW_BLOCK(8, 4, 1)
 
 /* All rows of a block, which stays in the cache. */
 static void few_task(void *context, int64_t begin, int64_t end)
 {
     const few_rows *f = context;
-    const bool is_4 = f->q->bits == 4;
-    for (int64_t block = begin; block < end; block++) {
-        int64_t row = 0;
-        for (; row + 4 <= f->rows; row += 4)
-            (is_4 ? few_block_4_4 : few_block_8_4)(f, row, block);
-        for (; row < f->rows; row++) (is_4 ? few_block_4_1 : few_block_8_1)(f, row, block);
-    }
+    for (int64_t block = begin; block < end; block++)
+        for (int64_t row = 0; row < f->rows; row++)
+            for (int at = 0; at < VECTORS; at += AT_ONCE)
+                if (f->q->bits == 4)
+                    few_vectors(4, f, row, block, at);
+                else
+                    few_vectors(8, f, row, block, at);
 }
 
 static void run_few(const df_quantized *q, int64_t m, const float *x, float *y, float *workspace)
@@ -171,9 +159,6 @@ static void run_few(const df_quantized *q, int64_t m, const float *x, float *y, 
 
 /* --- more rows -------------------------------------------------------------------------------- */
 
-/* The bits in which a stored word differs from unsigned integers. */
-static uint32_t sign_bits(const df_quantized *q) { return q->bits == 8 ? 0x80808080 : 0; }
-
 /* Columns [col, col + cols) of W from row k0 on, see df_gemm_fill; `col` is a multiple of FLOATS.
  * Writes whole vectors: channels of the padding are 0. */
 static void fill(const void *context, float *packed, int64_t width, int64_t col, int64_t cols,
@@ -182,7 +167,7 @@ static void fill(const void *context, float *packed, int64_t width, int64_t col,
     const df_quantized *q = context;
     const int per_word = 32 / q->bits;
     const v_u32 mask = splat_u32((UINT32_C(1) << q->bits) - 1);
-    const v_u32 flip = splat_u32(sign_bits(q));
+    const v_u32 flip = splat_u32(q->bits == 8 ? 0x80808080 : 0); /* two's complement to unsigned */
     const int64_t words = df_quantized_words(q), groups = df_quantized_groups(q);
     for (int64_t c = 0; c < cols; c += FLOATS) {
         const int64_t block = (col + c) / BLOCK, at = (col + c) % BLOCK;
@@ -196,7 +181,7 @@ static void fill(const void *context, float *packed, int64_t width, int64_t col,
                 const int64_t group = (block * groups + g) * BLOCK + at;
                 scale = widen_bf16(q->scales + group);
                 if (q->zeros)
-                    zero = __builtin_convertvector(load_bytes_f32(q->zeros + group), v_f32);
+                    zero = zero_points(q, group);
                 change = q->group ? (g + 1) * q->group : -1;
             }
             const v_u32 word = load_u32(w + p / per_word * BLOCK) ^ flip;
@@ -244,23 +229,5 @@ void DF_SYM(df_quantized_product)(const df_quantized *q, int64_t m, const float 
     } else {
         const df_gemm g = product_of(q, m, x, y);
         DF_SYM(df_gemm)(&g, workspace);
-    }
-}
-
-void DF_SYM(df_dequantize_channel)(const df_quantized *q, int64_t channel, float *y)
-{
-    const int64_t block = channel / BLOCK, at = channel % BLOCK, per_word = 32 / q->bits;
-    const uint32_t *w = q->values + block * df_quantized_words(q) * BLOCK + at;
-    const int64_t groups = df_quantized_groups(q), per_group = q->group ? q->group : q->k;
-    const uint32_t mask = (UINT32_C(1) << q->bits) - 1;
-    for (int64_t p = 0; p < q->k;) {
-        const int64_t group = (block * groups + p / per_group) * BLOCK + at;
-        const float scale = df_bf16_to_f32(q->scales[group]);
-        const int zero = q->zeros ? q->zeros[group] : 1 << (q->bits - 1);
-        for (const int64_t end = df_min((p / per_group + 1) * per_group, q->k); p < end; p++) {
-            const uint32_t word = w[p / per_word * BLOCK] ^ sign_bits(q);
-            const int bit = df_quantized_bit(q->bits, (int)(p % per_word));
-            y[p] = (float)((int)(word >> bit & mask) - zero) * scale;
-        }
     }
 }

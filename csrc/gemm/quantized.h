@@ -56,7 +56,4 @@ int64_t DF_SYM(df_quantized_workspace)(const df_quantized *q, int64_t m);
 void DF_SYM(df_quantized_product)(const df_quantized *q, int64_t m, const float *x, float *y,
                                   void *workspace);
 
-/* Writes the k elements of a channel. */
-void DF_SYM(df_dequantize_channel)(const df_quantized *q, int64_t channel, float *y);
-
 #endif

@@ -319,6 +319,5 @@ refuse("gradients of windows, resizing, normalisation and attention are not writ
        "local_response_normalization_grad", "scaled_dot_product_attention_grad")
 refuse("the standard has no operator for it", "ctc_beam_search", "cholesky", "lu", "qr",
        "triangular_solve", "solve", "inv", "slogdet")
-refuse("the standard has no product with quantised weights", "matmul_quantized",
-       "gather_quantized")
+refuse("the standard has no product with quantised weights", "matmul_quantized")
 refuse("a training loss without an operator", "ctc_loss", "ctc_loss_grad")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dualflow._core import Operand, Symbol, Tensor, TensorBase, apply, as_tensor
 from dualflow._util.arguments import shown
-from dualflow.dtypes import bfloat16, float16, float32, uint8
+from dualflow.dtypes import bfloat16, float16, float32, int64, uint8
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.gradient_registry import gradient, no_gradient
+from dualflow.gradient_registry import gradient
 from dualflow.nest import Composite
 from dualflow.ops.array.creation import range as arange, zeros
+from dualflow.ops.array.join import stack
 from dualflow.ops.array.padding import pad
-from dualflow.ops.array.shape import reshape, transpose
+from dualflow.ops.array.shape import identity, reshape, transpose
+from dualflow.ops.elementwise.bitwise import bitwise_and, bitwise_xor, right_shift
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal, where
 from dualflow.ops.elementwise.limits import clip_by_value, maximum, minimum
 from dualflow.ops.elementwise.rounding import is_finite, round as nearest
+from dualflow.ops.indexing.gather import gather
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.reduction.reduce import reduce_all, reduce_max, reduce_min
 from dualflow.ops.tensor_shape import TensorShape
@@ -152,19 +155,24 @@ class QuantizedMatrix(Operand, Composite):
                 f"gather: axis is {attrs['axis']}, batch_dims {attrs['batch_dims']} and params a "
                 f"QuantizedMatrix with groups along axis {self.axis}, expected axis 0, batch_dims "
                 "0 and groups along axis 1")
-        return self._channels(indices, name)
+        # The first gather checks the indices.
+        channels = gather(arange(self.channels, dtype=int64), indices)
+        values = reshape(self.values, [*self.values.shape[:2], CHANNELS, 4])
+        block, at = channels // CHANNELS, channels % CHANNELS
 
-    def _channels(self, indices: Any, name: str | None = None) -> Tensor:
-        made: Tensor = apply("gather_quantized", self.values, self.scales, self.zero_points,
-                             indices, name=name, **self._attrs())
-        return made
+        def selected(x: Tensor) -> Tensor:
+            return gather(gather(x, block), at, axis=channels.ndim + 1, batch_dims=channels.ndim)
+
+        zero = None if self.symmetric else selected(self.zero_points)
+        return identity(unpacked(selected(values), selected(self.scales), zero, self.bits,
+                                 self.group_size or 0, self.depth), name)
 
     def __rmatmul__(self, x: TensorLike) -> Tensor:
         return matmul(x, self)
 
     def dequantize(self) -> Tensor:
         """Return the matrix as a float32 tensor."""
-        found = self._channels(arange(self.channels))
+        found = dequantized(self.values, self.scales, self.zero_points, **self._attrs())
         return found if self.axis == 1 else transpose(found)
 
     @property
@@ -244,12 +252,12 @@ def quantize_weights(w: TensorLike, bits: int = 8, group_size: int | None = 32,
     Examples
     --------
     >>> import dualflow as df
-    >>> q = df.quantization.quantize_weights([[1., -127.], [63., 2.]], bits=8)
+    >>> q = df.quantization.quantize_weights([[1., -127.], [127., 2.]])
     >>> q.dequantize().tolist()
-    [[1.0, -127.0], [63.0, 2.0]]
+    [[1.0, -127.0], [127.0, 2.0]]
     """
-    w = _checked(w, bits, group_size, axis)
-    channels = w if axis in (1, -1) else transpose(w)
+    found = _checked(w, bits, group_size, axis)
+    channels = found if axis in (1, -1) else transpose(found)
     n, depth = channels.shape
     per_word = 32 // bits
     span = group_size or max(-(-depth // per_word) * per_word, per_word)
@@ -321,19 +329,45 @@ def _checked(w: Any, bits: Any, group_size: Any, axis: Any) -> Any:
     return cast(w, float32)
 
 
+def dequantized(values: Tensor, scales: Tensor, zero_points: Tensor, bits: int, group_size: int,
+                channels: int, depth: int) -> Tensor:
+    """Return the elements of the parts of a QuantizedMatrix, shape (channels, depth)."""
+    blocks, words, groups = values.shape[0], values.shape[1], scales.shape[1]
+
+    def by_channel(x: Tensor, *sizes: int) -> Tensor:
+        x = transpose(reshape(x, [blocks, sizes[0], CHANNELS, *sizes[1:]]),
+                      [0, 2, 1, *range(3, 3 + len(sizes[1:]))])
+        return reshape(x, [blocks * CHANNELS, *sizes])[:channels]
+
+    zero = by_channel(zero_points, groups) if zero_points.ndim == 3 else None
+    return unpacked(by_channel(values, words, 4), by_channel(scales, groups), zero, bits,
+                    group_size, depth)
+
+
+def unpacked(values: Tensor, scales: Tensor, zero_points: Tensor | None, bits: int,
+             group_size: int, depth: int) -> Tensor:
+    """Return the elements of channels, shape (..., depth), given their words as bytes, shape
+    (..., words, 4), and scales and zero points of shape (..., groups)."""
+    lead, groups = values.shape[:-2], scales.shape[-1]
+    per_row = values.shape[-2] * (32 // bits)
+    if bits == 4:
+        values = stack([bitwise_and(values, 15), right_shift(values, 4)], axis=-2)
+    else:
+        values = bitwise_xor(values, 128)           # unsigned
+    values = reshape(cast(values, float32), [*lead, per_row])[..., :depth]
+    span = group_size or depth
+    values = pad(values, [*[[0, 0]] * len(lead), [0, groups * span - depth]])
+    values = reshape(values, [*lead, groups, span])
+    zero = 2. ** (bits - 1) if zero_points is None else cast(zero_points, float32)[..., None]
+    found = (values - zero) * cast(scales, float32)[..., None]
+    return reshape(found, [*lead, groups * span])[..., :depth]
+
+
 def _refuse() -> None:
     raise InvalidArgumentError("matmul_quantized: there is no gradient with respect to quantised "
                                "weights; differentiate with respect to other values")
 
 
 @gradient("matmul_quantized", saves=(1, 2, 3))
-def _(g, y, x, values, scales, zero_points, bits, group_size, channels, depth):
-    def to_x():
-        w = apply("gather_quantized", values, scales, zero_points, arange(channels), bits=bits,
-                  group_size=group_size, channels=channels, depth=depth)
-        return matmul(g, w)
-
-    return to_x, None, _refuse, None
-
-
-no_gradient("gather_quantized", why="quantised weights are constants")
+def _(g, y, x, values, scales, zero_points, **attrs):
+    return lambda: matmul(g, dequantized(values, scales, zero_points, **attrs)), None, _refuse, None

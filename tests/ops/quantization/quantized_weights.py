@@ -1,7 +1,7 @@
 import numpy as np
 
 import dualflow as df
-from tests.ops.case import case, normal, sample
+from tests.ops.case import case, normal
 
 
 def matrix(shape, bits, group_size, symmetric, axis=0):
@@ -25,7 +25,4 @@ for rows, *rest in ((1, (72, 40), 8, 32, True), (3, (72, 40), 4, 64, True),
          name=f"matmul_quantized({rows}, {q})")
 case("matmul_quantized", args=[normal(2, 3, 72), matrix((40, 72), 4, 32, True, axis=1)],
      ref=product, function="matmul", kwargs={"transpose_b": True}, dtypes=("float32",), rel=4e-6,
-     edges=False)
-case("gather_quantized", args=[matrix((40, 72), 4, 32, False, axis=1), sample((2, 3), 0, 39)],
-     ref=lambda q, i: q.numpy()[i], function="gather", dtypes=("int32", "int64"), grad=(),
      edges=False)
