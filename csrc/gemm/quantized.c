@@ -75,10 +75,7 @@ static void scale_row(const few_rows *f, const float *x, float *scaled, float *t
 /* The result of a row for AT_ONCE vectors of channels from vector `at` of a block on. */
 DF_INLINE void few_vectors(const int bits, const few_rows *f, int64_t row, int64_t block, int at)
 {
-    const int per_word = 32 / bits;
-    int halves = bits == 4 ? 2 : 1;
-    if (bits == 4)
-        __asm__("" : "+r"(halves)); /* so that the loop below is not unrolled, twice the code */
+    const int per_word = 32 / bits, halves = bits == 4 ? 2 : 1;
     const df_quantized *q = f->q;
     const uint32_t *w = q->values + block * f->words * BLOCK + at * FLOATS;
     const float *x = f->scaled + row * f->words * per_word, *totals = f->totals + row * f->sums;
@@ -102,7 +99,7 @@ DF_INLINE void few_vectors(const int bits, const few_rows *f, int64_t row, int64
                 word[v] = load_u32(w + v * FLOATS);
                 __builtin_prefetch((const char *)(w + v * FLOATS) + AHEAD);
             }
-            for (int half = 0; half < halves; half++) { /* with 4 bits: elements 0, 1, 4, 5 */
+            UNROLL for (int half = 0; half < halves; half++) { /* of 4 bits: elements 0, 1, 4, 5 */
                 UNROLL for (int i = 0; i < 4; i++) {
                     const int j = bits == 4 ? i % 2 + i / 2 * 4 : i;
                     const v_u32 mask =
