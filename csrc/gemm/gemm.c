@@ -1,5 +1,5 @@
 /* Batches of products: one after another, or in parallel if each is small. product.c computes one
- * product, gemv.c one with a vector, tiles.c one in AMX tiles. */
+ * product, gemv.c and gemv_bytes.c one with a vector, tiles.c one in AMX tiles. */
 #include "simd/lanes_half.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
@@ -18,6 +18,11 @@ bool DF_SYM(df_gemm_has)(df_dtype dtype, df_dtype result)
 {
     const gemm_kernel *kernel = DF_SYM(df_gemm_kernel)(dtype);
     return kernel->panel && kernel->result == result;
+}
+
+static bool is_bytes(const df_gemm *g)
+{
+    return (DF_PRODUCT_I8 || DF_PRODUCT_U8) && df_dtypes[g->dtype].bytes == 1;
 }
 
 static int64_t result_bytes(const df_gemm *g)
@@ -59,9 +64,10 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     p->cost = macs * 0.125 / DF_VEC_BYTES * kernel->bytes / kernel->group + 50;
     p->in_parallel = p->n > 1 && macs < LARGE_PRODUCT;
     p->grain = p->in_parallel ? df_ceil_div(p->n, BATCH_BLOCKS) : p->n;
-    p->is_vector = df_gemv_applies(g) && kernel->result == g->dtype;
+    p->is_vector = df_gemv_applies(g) && !g->packed_b;
     if (p->is_vector) {
-        p->bytes = DF_SYM(df_gemv_workspace)(g);
+        p->bytes = is_bytes(g) ? DF_SYM(df_gemv_bytes_workspace)(g)
+                               : DF_SYM(df_gemv_workspace)(g);
         return;
     }
     p->in_tiles = DF_SYM(df_tiles_apply)(g);
@@ -166,7 +172,9 @@ static void batch_task(void *context, int64_t begin, int64_t end)
         one.a = (const char *)run->data->a + a * bytes;
         one.b = (const char *)run->data->b + w * bytes;
         one.c = (char *)run->data->c + c * result_bytes(&one);
-        if (plan->is_vector)
+        if (plan->is_vector && is_bytes(&one))
+            DF_SYM(df_gemv_bytes)(&one, i * one.m, workspace);
+        else if (plan->is_vector)
             DF_SYM(df_gemv)(&one, i * one.m, workspace);
         else if (plan->in_tiles)
             DF_SYM(df_tiles)(&one, i * one.m, workspace);

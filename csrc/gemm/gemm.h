@@ -27,6 +27,7 @@ typedef void (*df_gemm_fill)(const void *b, float *packed, int64_t width, int64_
 typedef struct {
     df_dtype dtype;
     bool transpose_a, transpose_b;
+    bool mixed; /* dtype is int8 or uint8, and B has the other one of the two */
     bool packed_b; /* b was written by df_gemm_pack; transpose_b and ldb are ignored. No batch */
     df_gemm_fill fill_b; /* or NULL: of a B that is not stored in `dtype`. Then b is its context,
                           * transpose_b is true, m and n are at least 2, and there is no batch */

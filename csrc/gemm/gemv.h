@@ -11,5 +11,8 @@ static inline bool df_gemv_applies(const df_gemm *g) { return g->m == 1 || g->n 
  * row in the batch. */
 int64_t DF_SYM(df_gemv_workspace)(const df_gemm *g);
 void DF_SYM(df_gemv)(const df_gemm *g, int64_t row, void *workspace);
+/* Same for int8 and uint8. */
+int64_t DF_SYM(df_gemv_bytes_workspace)(const df_gemm *g);
+void DF_SYM(df_gemv_bytes)(const df_gemm *g, int64_t row, void *workspace);
 
 #endif

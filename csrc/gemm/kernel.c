@@ -1,5 +1,5 @@
 /* Instances of the kernels of kernel_formulas.h. See kernel.h. */
-#include "simd/lanes.h"
+#include "simd/lanes_bytes.h"
 #include "base/cpu.h"
 #include "gemm/kernel.h"
 
@@ -63,18 +63,7 @@ typedef v_i32 v_pair;
 #define store_pair store_i32
 #define store_n_pair store_n_i32
 #define splat_pair splat_i32
-DF_INLINE v_i32 fma_pair(v_i32 a, v_i32 b, v_i32 c)
-{
-#if defined(__AVX512BW__)
-    return c + (v_i32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
-    return c + (v_i32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#elif defined(DF_X86)
-    return c + (v_i32)_mm_madd_epi16((__m128i)a, (__m128i)b);
-#else
-    return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
-#endif
-}
+#define fma_pair add_pairs
 
 #define PANEL_ONLY
 #if DF_PRODUCT_I8 || DF_PRODUCT_U8
@@ -130,37 +119,11 @@ DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
 #endif
 #undef PANEL_ONLY
 
-/* Called with constant steps, one of which is 1, so the compiler specialises each case. */
-#define PACK_PAIRS(name, type)                                                                   \
-    DF_INLINE void name##_at(int16_t *to, int64_t width, const type *from, int64_t n,            \
-                             int64_t step, int64_t depth, int64_t depth_step)                    \
-    {                                                                                            \
-        for (int64_t p = 0; p < depth; p++)                                                      \
-            for (int64_t i = 0; i < n; i++)                                                      \
-                to[p / 2 * 2 * width + 2 * i + p % 2] = from[i * step + p * depth_step];         \
-    }                                                                                            \
-    static void name(void *packed, int64_t width, const void *source, int64_t n, int64_t step,   \
-                     int64_t depth, int64_t depth_step)                                          \
-    {                                                                                            \
-        if (n < width || depth % 2)                                                              \
-            memset(packed, 0, (size_t)(width * ((depth + 1) / 2) * 4));                          \
-        if (step == 1)                                                                           \
-            name##_at(packed, width, source, n, 1, depth, depth_step);                           \
-        else                                                                                     \
-            name##_at(packed, width, source, n, step, depth, depth_step);                        \
-    }
-#if DF_PRODUCT_I8
-PACK_PAIRS(pack_i8, int8_t)
-#endif
-#if DF_PRODUCT_U8
-PACK_PAIRS(pack_u8, uint8_t)
-#endif
-
 #define PLAIN(name, dtype, bytes)                                                                \
     OF_PRODUCTS(dtype, {panel_##name, pack_##name, DF_##dtype, bytes, bytes, 1})
 #define PAIRS(panel)                                                                             \
-    OF_PRODUCTS(I8, {panel, pack_i8, DF_I32, 4, 1, 2}),                                            \
-    OF_PRODUCTS(U8, {panel, pack_u8, DF_I32, 4, 1, 2})
+    OF_PRODUCTS(I8, {panel, DF_SYM(df_pack_i8), DF_I32, 4, 1, 2}),                                 \
+    OF_PRODUCTS(U8, {panel, DF_SYM(df_pack_u8), DF_I32, 4, 1, 2})
 static const gemm_kernel KERNELS[DF_N_DTYPES] = {
     PLAIN(f32, F32, 4), PLAIN(f64, F64, 8), PLAIN(i32, I32, 4), PLAIN(i64, I64, 8),
     PLAIN(i32, U32, 4), PLAIN(i64, U64, 8), /* wraparound gives the same bits */

@@ -74,6 +74,12 @@ static inline bool gemm_must_pack(const gemm_kernel *kernel)
 /* The functions are NULL if the dtype has no kernel. */
 const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype);
 
+/* Packers of int8 and uint8, in pairs. */
+void DF_SYM(df_pack_i8)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                        int64_t depth, int64_t depth_step);
+void DF_SYM(df_pack_u8)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                        int64_t depth, int64_t depth_step);
+
 /* Packers of 16-bit floats: to float32, or to pairs of bfloat16. */
 void DF_SYM(df_pack_f16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
                          int64_t depth, int64_t depth_step);

@@ -105,6 +105,8 @@ bool DF_SYM(df_product_packs_nothing)(const df_gemm *g)
 void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
 {
     *t = (gemm_product){.g = g, .kernel = DF_SYM(df_gemm_kernel)(g->dtype)};
+    t->kernel_b = t->kernel;
+    if (g->mixed) t->kernel_b = DF_SYM(df_gemm_kernel)(g->dtype == DF_I8 ? DF_U8 : DF_I8);
     t->bytes = t->kernel->bytes;
     t->in_bytes = t->kernel->in_bytes;
     t->group = t->kernel->group;
@@ -156,9 +158,10 @@ static void pack_b_task(void *context, int64_t begin, int64_t end)
     const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
     for (int64_t p = begin; p < end; p++) {
         const int64_t col = panel_start(t, p), cols = panel_start(t, p + 1) - col;
-        t->kernel->pack(t->slots + packed_panel_bytes(t, col, g->k), n_vectors(t, cols) * t->lanes,
-                        (const char *)g->b + col * step * t->in_bytes, cols, step, g->k,
-                        depth_step);
+        t->kernel_b->pack(t->slots + packed_panel_bytes(t, col, g->k),
+                          n_vectors(t, cols) * t->lanes,
+                          (const char *)g->b + col * step * t->in_bytes, cols, step, g->k,
+                          depth_step);
     }
 }
 
@@ -230,7 +233,7 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
     p->b = job->slot;
     p->b_row = n_vectors(t, p->cols) * t->lanes;
     if (!job->is_copied)
-        t->kernel->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
+        t->kernel_b->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
 }
 
 /* The rows of B in a panel from k0 on, as the kernel reads them. None if the panel does not exist,

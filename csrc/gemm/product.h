@@ -9,7 +9,7 @@
 /* The partition of a product, and the part in progress. */
 typedef struct {
     const df_gemm *g;
-    const gemm_kernel *kernel;
+    const gemm_kernel *kernel, *kernel_b; /* kernel_b: of the dtype of B, which it packs */
     const char *a, *b;
     char *c;
     int64_t bytes, lanes; /* bytes of an element of C or a group; elements per vector */

@@ -73,14 +73,21 @@ df_status DF_SYM(df_epilogue_infer)(const df_product *product, const df_call *ca
     return status;
 }
 
+/* Products of int8 and uint8 are int32. */
+static df_dtype product_dtype(const df_call *call)
+{
+    const df_dtype dtype = call->in[0]->dtype;
+    return df_dtypes[dtype].bytes == 1 ? DF_I32 : dtype;
+}
+
 static bool in_place(const df_call *call)
 {
-    return df_dtypes[call->in[0]->dtype].bytes == df_dtypes[call->out[0]->dtype].bytes;
+    return df_dtypes[product_dtype(call)].bytes == df_dtypes[call->out[0]->dtype].bytes;
 }
 
 static int64_t product_bytes(const df_call *call)
 {
-    const int64_t bytes = call->out[0]->size * df_dtypes[call->in[0]->dtype].bytes;
+    const int64_t bytes = call->out[0]->size * df_dtypes[product_dtype(call)].bytes;
     return in_place(call) ? 0 : df_ceil_div(bytes, DF_ALIGNMENT) * DF_ALIGNMENT;
 }
 
@@ -179,7 +186,7 @@ static df_status run_prepared(const df_product *product, const df_call *call,
     atomic_init(&e.failed, false);
     atomic_init(&e.in_pieces, false);
     e.product = *call->out[0]; /* borrows the shape */
-    e.product.dtype = call->in[0]->dtype;
+    e.product.dtype = product_dtype(call);
     if (!in_place(call)) e.product.data = call->workspace;
     set_call(&e, product, call);
     e.finish = p->finish;

@@ -149,6 +149,11 @@ STEPS = {
     "layer": (2, lambda a, b, k: df.nn.relu(df.matmul(a, b) + 1.)),
     "two layers": (1, lambda a, k: df.matmul(
         df.tanh(df.matmul(a, a, transpose_b=True) + df.reduce_sum(a, -1)), a)),
+    "integer product": (2, lambda a, b, k: df.cast(df.matmul(
+        *[df.cast(df.clip_by_value(x, 0., 2.) * 100., dtype) for x, dtype in zip(
+            (a, b), [(df.int8, df.uint8), (df.uint8, df.int8), (df.int8, df.int8)][k % 3],
+            strict=True)],
+        transpose_b=k % 2 == 1, output_type=df.int32), a.dtype) * 1e-4),
     "stop": (1, lambda a, k: df.stop_gradient(a)),
     "in Python": (1, lambda a, k: [squared, column, doubled][k % 3](a)),
     # functions within their finite range

@@ -1,6 +1,7 @@
 /* matmul: op(a) op(b) over the last two dimensions; the dimensions before them broadcast (batches).
- * matmul_int32: the same for int8 or uint8 with int32 sums. matmul_cluster: matmul followed by
- * elementwise steps, with one or more outputs. Converts tensors to a df_gemm; gemm/ computes it. */
+ * matmul_int32: the same for int8 and uint8 with int32 sums. matmul_cluster and
+ * matmul_int32_cluster: products followed by elementwise steps, with one or more outputs. Converts
+ * tensors to a df_gemm; gemm/ computes it. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
 
@@ -150,6 +151,7 @@ static void describe(const df_call *call, matmul *m)
     const df_tensor *a = call->in[0], *b = call->in[1], *out = call->out[0];
     df_gemm *g = &m->gemm;
     *g = (df_gemm){.dtype = a->dtype, .a = a->data, .b = b->data, .c = out->data};
+    g->mixed = b->dtype != a->dtype; /* matmul_int32 */
     g->transpose_a = call->attrs[TRANSPOSE_A].i;
     g->transpose_b = call->attrs[TRANSPOSE_B].i;
     g->m = op_rows(a, g->transpose_a);
@@ -214,18 +216,16 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .cannot_fail = true,
 
 static df_status infer_bytes(const df_call *call, df_error *err)
 {
-    const df_dtype a = call->in[0]->dtype;
     for (int i = 0; i < 2; i++)
-        if ((call->in[i]->dtype != DF_I8 && call->in[i]->dtype != DF_U8) ||
-            call->in[i]->dtype != a)
-            return df_fail_dtype(call, i, "int8 or uint8 for both", err);
+        if (call->in[i]->dtype != DF_I8 && call->in[i]->dtype != DF_U8)
+            return df_fail_dtype(call, i, "int8 or uint8", err);
     return infer_of(call, DF_I32, err);
 }
 
 DF_OP(matmul_int32) = {.name = "matmul_int32", .kind = DF_GENERAL, .cannot_fail = true,
                        .n_in = 2, .n_out = 1, .n_attrs = 2,
                        .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
-                       .promote = 3, .infer = infer_bytes, .workspace = workspace, .run = run,
+                       .infer = infer_bytes, .workspace = workspace, .run = run,
                        .prepare = prepare, .release = free, .flops = flops};
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
@@ -248,8 +248,14 @@ static void run_product(const df_call *call, const void *prepared, void *to,
 
 EPILOGUE(matmul, 2, CODE, infer, workspace, prepare_product, run_product)
 
+EPILOGUE(bytes, 2, CODE, infer_bytes, workspace, prepare_product, run_product)
+
 /* Inputs after the first two may have any shape that broadcasts to that of the product. */
 DF_OP(matmul_cluster) = {EPILOGUE_OP(matmul), .name = "matmul_cluster", .n_attrs = 3,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},
                          .flops = flops};
+DF_OP(matmul_int32_cluster) = {EPILOGUE_OP(bytes), .name = "matmul_int32_cluster", .n_attrs = 3,
+                               .attrs = {{"transpose_a", DF_ATTR_BOOL},
+                                         {"transpose_b", DF_ATTR_BOOL}, {"code", DF_ATTR_INTS}},
+                               .flops = flops};

@@ -1,6 +1,7 @@
 /* pack_matrix: packs the right operand of a product for the kernel of the product. matmul_packed: a
  * op(b) with a packed b, for the same number of rows. matmul_packed_cluster: matmul_packed followed
- * by elementwise steps. The results are bit-identical to those of matmul. */
+ * by elementwise steps. The results are bit-identical to those of matmul, for int8 and uint8 to those
+ * of matmul_int32; the packed matrix may then have the other dtype of the two. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
 
@@ -9,12 +10,18 @@
 enum { TRANSPOSE, ROWS }; /* of pack_matrix */
 enum { COLUMNS, CODE };
 
-static df_status check_dtype(const df_call *call, df_error *err)
+/* The dtype of a product of the first input. */
+static df_dtype result_dtype(const df_call *call)
 {
     const df_dtype dtype = call->in[0]->dtype;
-    return DF_SYM(df_gemm_has)(dtype, dtype)
+    return df_dtypes[dtype].bytes == 1 ? DF_I32 : dtype;
+}
+
+static df_status check_dtype(const df_call *call, df_error *err)
+{
+    return DF_SYM(df_gemm_has)(call->in[0]->dtype, result_dtype(call))
                ? DF_OK
-               : df_fail_dtype(call, 0, "a float type, or integers of 32 or 64 bits", err);
+               : df_fail_dtype(call, 0, "a float type, or integers of 8, 32 or 64 bits", err);
 }
 
 /* --- packing ---------------------------------------------------------------------------------- */
@@ -103,7 +110,7 @@ static df_status infer(const df_call *call, df_error *err)
     int64_t shape[DF_MAX_NDIM];
     for (int d = 0; d < a->ndim - 1; d++) shape[d] = a->shape[d];
     shape[a->ndim - 1] = n;
-    return df_tensor_set(call->out[0], a->dtype, a->ndim, shape, call->op->name, err);
+    return df_tensor_set(call->out[0], result_dtype(call), a->ndim, shape, call->op->name, err);
 }
 
 static int64_t workspace(const df_call *call)

@@ -24,8 +24,8 @@ from dualflow.graph.passes.partition import Facts, facts_of, reduced_space
 from dualflow.graph.passes.values import count_in_loops
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
-                 for name in ("matmul", "matmul_packed", "conv", "conv_transformed", "conv_packed",
-                              "conv_scaled")}
+                 for name in ("matmul", "matmul_packed", "matmul_int32", "conv", "conv_transformed",
+                              "conv_packed", "conv_scaled")}
 # Products of 16-bit floats that round block by block. Others round the complete product.
 ROUNDS_PIECES = {get_op("matmul"), get_op("matmul_packed")}
 SUMS_ROWS = ROUNDS_PIECES       # their blocks begin at the rows where chunks of sums begin

@@ -8,7 +8,7 @@
     constant kernels of recurrent layers    packed once, then cached
     weights of an imported model            packed once, the matrix freed
 
-A product packs a transposed right operand, and any operand of 16-bit floats, in each run. A product
+A product packs a transposed right operand, and any operand of 8 or 16 bits, in each run. A product
 of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
 network. Constants are always packed, since panels are read faster than distant rows; for variables,
 which may change before each run, that alone does not pay. The order of sums stays, except in
@@ -30,6 +30,7 @@ from dualflow.graph.passes.options import Options
 from dualflow.graph.passes.values import is_known, replacement
 
 MATMUL, TRANSPOSE = get_op("matmul"), get_op("transpose")
+MATMUL_INT32 = get_op("matmul_int32")
 PACK, MATMUL_PACKED = get_op("pack_matrix"), get_op("matmul_packed")
 CONV, TRANSFORM = get_op("conv"), get_op("conv_transform")
 CONV_TRANSFORMED = get_op("conv_transformed")
@@ -78,7 +79,7 @@ def _pack_invariants(graph: Graph, options: Options) -> Graph:
         if not is_small(node) or node.inputs[1] not in invariant or node.attr_dict["transpose_a"]:
             return None
         b = node.inputs[1]
-        if options.portable and _is_half(b):
+        if options.portable and _is_narrow(b):
             return None
         if not _packs(node) and any([x.node.op is VARIABLE for x in invariant[b]]):
             return None
@@ -206,7 +207,7 @@ def _pack_kernels(graph: Graph) -> Graph:
         if node.op not in RECURRENT:
             return None
         x, *kernels = node.inputs[:3]
-        if not all([_is_constant(w, invariant) and w.size and not _is_half(w) for w in kernels]):
+        if not all([_is_constant(w, invariant) and w.size and not _is_narrow(w) for w in kernels]):
             return None
         gates = kernels[1].shape[1] // kernels[1].shape[0]
         after = bool(node.attr_dict.get("reset_after"))
@@ -249,7 +250,7 @@ def _transpose_often_read(graph: Graph) -> Graph:
 def is_small(node: Node) -> bool:
     """Return True if a node is a product of 2 to `MAX_ROWS` rows with one matrix, or of 2 or more
     rows with a packed weight."""
-    if node.op is not MATMUL or len(node.inputs[1].known_shape) != 2:
+    if node.op not in (MATMUL, MATMUL_INT32) or len(node.inputs[1].known_shape) != 2:
         return False
     b, y = node.inputs[1], node.outputs[0]
     if not is_known(b) or not is_known(y):
@@ -262,12 +263,13 @@ def is_small(node: Node) -> bool:
 
 def _packs(node: Node) -> bool:
     """Return True if the kernel of a product packs its right operand in each run."""
-    return _is_half(node.inputs[1]) or bool(node.attr_dict["transpose_b"])
+    return _is_narrow(node.inputs[1]) or bool(node.attr_dict["transpose_b"])
 
 
 def _packs_transposed(node: Node) -> bool:
-    return is_small(node) and bool(node.attr_dict["transpose_b"]) and not _is_half(node.inputs[1])
+    return is_small(node) and bool(node.attr_dict["transpose_b"]) and not _is_narrow(node.inputs[1])
 
 
-def _is_half(x: Symbol) -> bool:
-    return x.dtype.itemsize == 2
+def _is_narrow(x: Symbol) -> bool:
+    """Return True for operands of 8 and 16 bits, which products pack in each run."""
+    return x.dtype.itemsize <= 2

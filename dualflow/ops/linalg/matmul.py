@@ -57,8 +57,8 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     a_is_sparse, b_is_sparse : bool
         Ignored: zeros are multiplied like other numbers.
     output_type : dtype, optional
-        int32 if a and b are both int8 or both uint8: products are accumulated in int32 and wrap
-        around. Otherwise it must be the dtype of the result.
+        int32 if a and b are int8 or uint8: products are accumulated in int32 and wrap around.
+        Otherwise it must be the dtype of the result.
 
     Returns
     -------
@@ -132,12 +132,12 @@ def _with_vectors(a, b, transpose_a, transpose_b, output_type, name):
 def _matmul_as(output_type, a, b, transpose_a, transpose_b, name):
     a = a if isinstance(a, TensorBase) else as_tensor(a, None, "matmul")
     b = b if isinstance(b, TensorBase) else as_tensor(b, None, "matmul")
-    if output_type == int32 and a.dtype in (int8, uint8) and b.dtype == a.dtype:
+    if output_type == int32 and a.dtype in (int8, uint8) and b.dtype in (int8, uint8):
         return apply_ordered(MATMUL_INT32, (a, b), (transpose_a, transpose_b), name)
     if not output_type == a.dtype == b.dtype:
         raise DTypeError(f"matmul: output_type is {output_type}, a has shape {a.shape} and dtype "
-                         f"{a.dtype}, b {b.shape} and {b.dtype}: expected int32 for a and b both "
-                         "int8 or both uint8, or the dtype of both")
+                         f"{a.dtype}, b {b.shape} and {b.dtype}: expected int32 for int8 or uint8 "
+                         "a and b, or the dtype of both")
     return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
 
 
