@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         conv3d as conv3d,
         convolution as convolution,
     )
+    from dualflow.ops.conv.convolution_int32 import conv_int32 as conv_int32
     from dualflow.ops.conv.convolution_transpose import (
         atrous_conv2d_transpose as atrous_conv2d_transpose,
         conv1d_transpose as conv1d_transpose,
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "array.space": "batch_to_space depth_to_space space_to_batch space_to_depth",
     "conv.convolution": "atrous_conv2d conv1d conv2d conv3d convolution",
+    "conv.convolution_int32": "conv_int32",
     "conv.convolution_transpose": "atrous_conv2d_transpose conv1d_transpose "
                                   "conv2d_backprop_filter conv2d_backprop_input conv2d_transpose "
                                   "conv3d_transpose conv_transpose",

@@ -28,6 +28,42 @@ class Matmul:
         self.kept(self.a)
 
 
+class Integers:
+    """Products and convolutions of uint8 with int8 and int32 sums."""
+
+    params = ["1024x1024x1024", "128x768x3072", "8x1024x1024", "1x1024x1024"]
+    param_names = ["m_k_n"]
+
+    def setup(self, m_k_n):
+        m, k, n = map(int, m_k_n.split("x"))
+        self.a = df.cast(df.random.uniform([m, k], 0, 255, seed=1), df.uint8)
+        self.b = df.cast(df.random.uniform([k, n], -127, 127, seed=2), df.int8)
+        self.kept = df.function(lambda a: df.matmul(a, self.b, output_type=df.int32))
+        self.kept(self.a)
+
+    def time_product(self, m_k_n):
+        df.matmul(self.a, self.b, output_type=df.int32)
+
+    def time_constant_matrix(self, m_k_n):
+        """Multiply by a constant matrix, which is packed once if there are few rows."""
+        self.kept(self.a)
+
+
+class IntegerConvolutions:
+    """Images of uint8 and filters of int8: 3 x 3, 1 x 1 and depthwise."""
+
+    params = ["3x3x64x64", "1x1x64x256", "3x3x1x64"]
+    param_names = ["filters"]
+
+    def setup(self, filters):
+        shape = [*map(int, filters.split("x"))]
+        self.x = df.cast(df.random.uniform([1, 56, 56, 64], 0, 255, seed=1), df.uint8)
+        self.w = df.cast(df.random.uniform(shape, -127, 127, seed=2), df.int8)
+
+    def time_convolution(self, filters):
+        df.nn.conv_int32(self.x, self.w, padding="SAME", zero_point=128)
+
+
 class ColdConstants:
     """Products of few rows with 48 MB of constant matrices, which are not in a cache."""
 

@@ -153,8 +153,8 @@ def test_export_runs_compiled_clusters(built, tmp_path):
 
 
 def products(dtype):
-    """Return a function of all kinds of products of a dtype and of no other ops, and its
-    arguments."""
+    """Return a function of all kinds of products of a dtype, and its arguments. Its other ops only
+    move data."""
     def drawn(k, *shape):
         return df.cast(df.random.stateless_uniform(shape, [k, 5], -3, 4, df.int64), dtype)
 
@@ -163,7 +163,13 @@ def products(dtype):
     def multiply(a, b, v):
         pairs = (a, b, False, False), (a, a, False, True), (b, b, True, False), (
             b, a, True, True), (a, v, False, False), (v, b, True, False)
-        return [df.matmul(*pair, **as_sums) for pair in pairs]
+        made = [df.matmul(*pair, **as_sums) for pair in pairs]
+        if as_sums:
+            images, filters = df.reshape(a, (1, 33, 15, 3)), df.reshape(a[:27], (3, 3, 3, 45))
+            spots = df.reshape(a[:3], (1, 3, 1, 45))
+            made += [df.nn.conv_int32(images, filters, padding="SAME", zero_point=v[0, 0]),
+                     df.nn.conv_int32(df.reshape(a, (1, 33, 1, 45)), spots)]
+        return made
 
     args = drawn(1, 33, 45), drawn(2, 45, 37), drawn(3, 45, 1)
     return df.function(multiply).get_concrete_function(*args), args

@@ -2,7 +2,13 @@
 
 from tests.ops.array import creation, join, shape, slicing, space  # noqa: F401
 from tests.ops.case import CASES
-from tests.ops.conv import convolution, depthwise, pooling, pooling_size  # noqa: F401
+from tests.ops.conv import (  # noqa: F401
+    convolution,
+    convolution_int32,
+    depthwise,
+    pooling,
+    pooling_size,
+)
 from tests.ops.elementwise import (  # noqa: F401
     activation,
     arithmetic,

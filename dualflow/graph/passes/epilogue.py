@@ -25,7 +25,7 @@ from dualflow.graph.passes.values import count_in_loops
 
 WITH_EPILOGUE = {get_op(name): get_op(f"{name}_cluster")
                  for name in ("matmul", "matmul_packed", "matmul_int32", "conv", "conv_transformed",
-                              "conv_packed", "conv_scaled")}
+                              "conv_packed", "conv_scaled", "conv_int32")}
 # Products of 16-bit floats that round block by block. Others round the complete product.
 ROUNDS_PIECES = {get_op("matmul"), get_op("matmul_packed")}
 SUMS_ROWS = ROUNDS_PIECES       # their blocks begin at the rows where chunks of sums begin

@@ -82,12 +82,26 @@ def padding(node: Any, windows: Any, same: Any, given: Any) -> Any:
 @rule("conv")
 def _(w, node, x, filters):
     n = node.inputs[1].ndim - 2
-    windows = node.fixed("sizes of filters", node.inputs[1].known_shape[:n])
-    y = w.op("Conv", first(w, x, n), filters_first(w, filters, n),
-             group=groups(node, *node.inputs), strides=list(node["strides"]),
-             dilations=list(node["dilations"]),
-             **padding(node, windows, node["same"], node["pads"]))
+    y = w.op("Conv", first(w, x, n), filters_first(w, filters, n), **_convolution(node, n))
     return last(w, y, n)
+
+
+@rule("conv_int32")
+def _(w, node, x, filters, zero):
+    """Write ConvInteger, which subtracts the zero point, and add what it subtracts."""
+    n = node.inputs[1].ndim - 2
+    y = w.op("ConvInteger", first(w, x, n), filters_first(w, filters, n), zero, dtype=int32,
+             **_convolution(node, n))
+    sums = w.reduce("ReduceSum", w.cast(filters, int32), range(n + 1), keepdims=False)
+    return last(w, y, n) + w.cast(zero, int32) * sums
+
+
+def _convolution(node: Any, n: int) -> dict[str, Any]:
+    """Return the attributes of a convolution over n dimensions."""
+    windows = node.fixed("sizes of filters", node.inputs[1].known_shape[:n])
+    return {"group": groups(node, *node.inputs[:2]), "strides": list(node["strides"]),
+            "dilations": list(node["dilations"]),
+            **padding(node, windows, node["same"], node["pads"])}
 
 
 def _same_pads(sizes, windows, strides, dilations):

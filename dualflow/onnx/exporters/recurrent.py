@@ -76,7 +76,7 @@ refuse("it calls Python", "host_call", "host_compute", "host_start", "host_wait"
 refuse("gradients of recurrent layers are not written; save the function without them",
        "simple_rnn_grad", "lstm_grad", "gru_grad")
 refuse("only passes create it, and files are written before passes run", "matmul_cluster",
-       "matmul_int32_cluster",
+       "matmul_int32_cluster", "conv_int32_cluster",
        "pack_matrix", "matmul_packed", "matmul_packed_cluster", "conv_cluster", "conv_transform",
        "conv_transformed", "conv_transformed_cluster", "conv_pack", "conv_packed",
        "conv_packed_cluster", "conv_scaled", "conv_scaled_cluster", "pack_kernel",

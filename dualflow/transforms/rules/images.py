@@ -7,8 +7,8 @@ from dualflow.transforms.batched_value import Application, BatchedValue
 from dualflow.transforms.registry import batching
 
 
-@batching("conv", "max_pool", "avg_pool", "extract_patches", "local_response_normalization",
-          "group_norm")
+@batching("conv", "conv_int32", "max_pool", "avg_pool", "extract_patches",
+          "local_response_normalization", "group_norm")
 def forward(run: Application, x: BatchedValue, *shared: BatchedValue) -> Any:
     return merged(run, (x, *shared), 0)
 
