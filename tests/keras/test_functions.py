@@ -179,3 +179,36 @@ def test_numbers_that_begin_loops_and_leave_branches_become_floats(mode):
     with pytest.raises(Exception, match="float32"):
         df.function(lambda p, x: ops.cond(p, lambda: x, lambda: ops.cast(x, "int32")))(
             df.constant(True), df.constant(1.))
+
+
+@pytest.mark.parametrize("equation, a, b", [
+    ("ab,bc->ac", (5, 7), (7, 3)), ("abc,cd->abd", (2, 5, 7), (7, 3)),
+    ("abc,cde->abde", (2, 3, 4), (4, 5, 6)), ("abcd,cde->abe", (2, 3, 4, 5), (4, 5, 6)),
+    ("aecd,abcd->acbe", (2, 3, 4, 5), (2, 6, 4, 5)), ("ab,cb->ca", (5, 7), (3, 7)),
+    ("ab,ab->a", (5, 7), (5, 7)), ("a,b->ab", (5,), (7,)), ("ab,bc->c", (5, 7), (7, 3)),
+    ("...b,bc->...c", (2, 5, 7), (7, 3)), ("ab,bc", (5, 7), (7, 3)), ("aab,bc->ac", (5, 5, 7),
+                                                                       (7, 3))])
+def test_einsum_of_int8_is_summed_in_int32(equation, a, b):
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(-128, 128, shape).astype("int8") for shape in (a, b))
+    expected = np.einsum(equation, a.astype("int64"), b.astype("int64"))
+    for made in (ops.einsum(equation, a, b), df.function(lambda a: ops.einsum(equation, a, b))(a)):
+        assert keras.backend.standardize_dtype(made.dtype) == "int32"
+        np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize("a, b", [((5, 7), (7, 3)), ((2, 5, 7), (7, 3)), ((7,), (7, 3)),
+                                  ((2, 5, 7), (2, 7, 3)), ((7,), (7,))])
+def test_product_of_int8_is_summed_in_int32(a, b):
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(-128, 128, shape).astype("int8") for shape in (a, b))
+    made = ops.matmul(a, b)
+    assert keras.backend.standardize_dtype(made.dtype) == "int32"
+    np.testing.assert_array_equal(made, a.astype("int64") @ b.astype("int64"))
+
+
+@pytest.mark.parametrize("multiply", [ops.matmul, lambda a, b: ops.einsum("ab,bc->ac", a, b)])
+def test_products_of_int8_are_not_widened(multiply):
+    a, b = np.ones((2, 9), "int8"), df.constant(np.ones((9, 5), "int8"))
+    graph = df.function(lambda a: multiply(a, b)).graph_for(a)
+    assert [node.op.name for node in graph.nodes if node.inputs] == ["matmul_int32"]

@@ -1,6 +1,7 @@
 """Products of vectors and matrices."""
 
 import builtins
+import math
 from typing import Any
 
 from keras.src.backend.common import standardize_dtype
@@ -26,13 +27,19 @@ def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
 
 
 def matmul(x1: Any, x2: Any) -> Any:
-    both = [convert_to_tensor(x).dtype for x in (x1, x2)]
+    both = [convert_to_tensor(x) for x in (x1, x2)]
+    if _are_int8(both):
+        return df.matmul(*both, output_type=df.int32)
     (x1, x2), dtype = _factors(x1, x2)
     if isinstance(x1, df.SparseTensor) != isinstance(x2, df.SparseTensor):
         return df.cast(df.sparse.sparse_dense_matmul(x1, x2), dtype)
-    if both == [df.int8, df.int8]:
+    if [x.dtype for x in both] == [df.int8, df.int8]:
         dtype = df.int32
     return df.cast(df.matmul(x1, x2), dtype)
+
+
+def _are_int8(xs: list[df.Tensor]) -> bool:
+    return all([x.dtype is df.int8 and not isinstance(x, df.SparseTensor) for x in xs])
 
 
 def dot(x1: Any, x2: Any) -> Any:
@@ -73,10 +80,48 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:
 
 
 def einsum(subscripts: Any, *operands: Any, **kwargs: Any) -> Any:
+    given = [convert_to_tensor(x) for x in operands]
+    made = _product_of_int8(subscripts, *given) if len(given) == 2 and _are_int8(given) else None
+    if made is not None:
+        return made
     xs, dtype = _factors(*operands)
-    if all(standardize_dtype(convert_to_tensor(x).dtype) == "int8" for x in operands):
+    if all(standardize_dtype(x.dtype) == "int8" for x in given):
         dtype = df.int32
     return df.cast(df.einsum(subscripts, *xs), dtype)
+
+
+def _product_of_int8(subscripts: str, a: Any, b: Any) -> df.Tensor | None:
+    """Return an einsum as one int32 product of int8 matrices, or None if it is not one."""
+    terms, arrow, result = subscripts.replace(" ", "").partition("->")
+    of_a, _, of_b = terms.partition(",")
+    labels = (of_a, of_b, result)
+    if not arrow or not all([not x or x.isalpha() for x in labels]) or any(
+            [len(set(x)) < len(x) for x in labels]) or [len(of_a), len(of_b)] != [a.ndim, b.ndim]:
+        return None
+    batch = [x for x in of_a if x in of_b and x in result]
+    summed = [x for x in of_a if x in of_b and x not in result]
+    rows, columns = [x for x in of_a if x not in of_b], [x for x in of_b if x not in of_a]
+    if not summed or sorted(result) != sorted(batch + rows + columns):
+        return None
+    size = dict(zip(of_b, b.shape, strict=True)) | dict(zip(of_a, a.shape, strict=True))
+    if None in size.values() or any([size[x] != n for x, n in zip(of_b, b.shape, strict=True)]):
+        return None
+
+    def matrices(x: Any, of_x: str, *groups: list[str]) -> df.Tensor:
+        return df.reshape(_ordered(x, [of_x.index(k) for k in sum(groups, batch)]),
+                          [*sizes(batch), *[math.prod(sizes(group)) for group in groups]])
+
+    def sizes(group: list[str]) -> list[Any]:
+        return [size[x] for x in group]
+
+    y = df.matmul(matrices(a, of_a, rows, summed), matrices(b, of_b, summed, columns),
+                  output_type=df.int32)
+    order = batch + rows + columns
+    return _ordered(df.reshape(y, sizes(order)), [order.index(x) for x in result])
+
+
+def _ordered(x: Any, perm: list[int]) -> df.Tensor:
+    return x if perm == [*range(len(perm))] else df.transpose(x, perm)
 
 
 def kron(x1: Any, x2: Any) -> Any:
