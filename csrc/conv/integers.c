@@ -15,6 +15,8 @@
 #define FEW_PIXELS 96       /* and at least this many if there are enough for all blocks */
 #define MAX_TAPS 128        /* of depthwise filters that are multiplied directly */
 #define DEPTHWISE_PIXELS 16 /* per chunk */
+#define WIDE 4              /* vectors of channels that are summed at a time */
+#define UNROLL _Pragma("GCC unroll 4")
 
 typedef struct {
     const df_conv_integers *t;
@@ -97,20 +99,33 @@ int64_t DF_SYM(df_conv_integers_workspace)(const df_conv_integers *t)
                              df_conv_mul_bytes(df_conv_align(p.block_bytes), BLOCKS));
 }
 
-/* The position of the window of an output pixel, before padding is subtracted. */
+/* An output pixel, and the position of its window in the image, which may begin in the padding. */
 typedef struct {
-    int64_t image, at[3];
+    int64_t image, pixel[3], at[3];
 } window;
 
 static window window_of(const df_conv *c, int64_t pixel)
 {
     window w;
     for (int d = 2; d >= 0; d--) {
-        w.at[d] = pixel % c->out[d] * c->stride[d] - c->pad[d];
+        w.pixel[d] = pixel % c->out[d];
+        w.at[d] = w.pixel[d] * c->stride[d] - c->pad[d];
         pixel /= c->out[d];
     }
     w.image = pixel;
     return w;
+}
+
+/* Moves to the next output pixel, without divisions. */
+static void advance(const df_conv *c, window *w)
+{
+    for (int d = 2; d >= 0; d--) {
+        w->at[d] += c->stride[d];
+        if (++w->pixel[d] < c->out[d]) return;
+        w->pixel[d] = 0;
+        w->at[d] = -c->pad[d];
+    }
+    w->image++;
 }
 
 /* The line of the image under a line of taps; NULL: padding. */
@@ -124,6 +139,21 @@ static const uint8_t *line_of(const df_conv_integers *t, const window *w, int64_
 
 /* --- products --- */
 
+/* memcpy, faster for a few bytes: the words may overlap. */
+static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
+{
+    uint64_t word;
+    if (n > 64 || n < (int64_t)sizeof word) {
+        memcpy(to, from, (size_t)n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += (int64_t)sizeof word) {
+        const int64_t at = df_min(i, n - (int64_t)sizeof word);
+        memcpy(&word, from + at, sizeof word);
+        memcpy(to + at, &word, sizeof word);
+    }
+}
+
 /* Copies the channels of a group under one line of taps, from column x of the image on. */
 static uint8_t *copy_line(const integers *p, uint8_t *to, const uint8_t *line, int64_t x)
 {
@@ -135,18 +165,18 @@ static uint8_t *copy_line(const integers *p, uint8_t *to, const uint8_t *line, i
     memset(to, p->t->zero, (size_t)(skip * each));
     memset(to + end * each, p->t->zero, (size_t)((taps - end) * each));
     if (step == 1 && each == c->c_in && end > skip)
-        memcpy(to + skip * each, line + (x + skip) * each, (size_t)((end - skip) * each));
+        copy_bytes(to + skip * each, line + (x + skip) * each, (end - skip) * each);
     else
         for (int64_t k = skip; k < end; k++)
-            memcpy(to + k * each, line + (x + k * step) * c->c_in, (size_t)each);
+            copy_bytes(to + k * each, line + (x + k * step) * c->c_in, each);
     return to + taps * each;
 }
 
 static void copy_patches(const integers *p, int64_t group, int64_t begin, int64_t end, uint8_t *to)
 {
     const df_conv *c = &p->t->c;
-    for (int64_t pixel = begin; pixel < end; pixel++) {
-        const window w = window_of(c, pixel);
+    window w = window_of(c, begin);
+    for (int64_t pixel = begin; pixel < end; pixel++, advance(c, &w)) {
         for (int64_t i = 0; i < c->kernel[0]; i++)
             for (int64_t j = 0; j < c->kernel[1]; j++) {
                 const uint8_t *line = line_of(p->t, &w, i, j);
@@ -233,19 +263,35 @@ typedef struct {
 } depthwise;
 
 /* The pixels under all taps; an odd tap at the end is repeated, its filter is 0. */
-static void find_taps(const depthwise *p, int64_t pixel, const uint8_t **taps)
+static void find_taps(const depthwise *p, const window *w, const uint8_t **taps)
 {
     const df_conv *c = &p->t->c;
-    const window w = window_of(c, pixel);
     for (int64_t i = 0; i < c->kernel[0]; i++)
         for (int64_t j = 0; j < c->kernel[1]; j++) {
-            const uint8_t *line = line_of(p->t, &w, i, j);
+            const uint8_t *line = line_of(p->t, w, i, j);
             for (int64_t k = 0; k < c->kernel[2]; k++) {
-                const int64_t x = w.at[2] + k * c->dilation[2];
+                const int64_t x = w->at[2] + k * c->dilation[2];
                 *taps++ = line && x >= 0 && x < c->in[2] ? line + x * c->c_in : p->zeros;
             }
         }
     *taps = taps[-1];
+}
+
+/* Sums `vectors` vectors of channels from channel i on. */
+DF_INLINE void sum_channels(const int vectors, const bool is_signed, const depthwise *p,
+                            const uint8_t *const *taps, int64_t i, int32_t *y)
+{
+    const df_conv *c = &p->t->c;
+    const int64_t pairs = tap_pairs(c), width = padded_channels(c);
+    v_i32 sum[WIDE] = {{0}};
+    for (int64_t k = 0; k < pairs; k++) {
+        const uint8_t *even = taps[2 * k] + i, *odd = taps[2 * k + 1] + i;
+        const int32_t *filters = p->filters + k * width + i;
+        UNROLL for (int j = 0; j < vectors; j++)
+            sum[j] = add_pairs(pair_bytes(is_signed, even + j * PAIR_LANES, odd + j * PAIR_LANES),
+                               load_i32(filters + j * PAIR_LANES), sum[j]);
+    }
+    UNROLL for (int j = 0; j < vectors; j++) store_i32(y + j * PAIR_LANES, sum[j]);
 }
 
 DF_INLINE void sum_pixel(const bool is_signed, const depthwise *p, const uint8_t *const *taps,
@@ -253,17 +299,17 @@ DF_INLINE void sum_pixel(const bool is_signed, const depthwise *p, const uint8_t
 {
     const df_conv *c = &p->t->c;
     const int64_t pairs = tap_pairs(c), width = padded_channels(c);
-    for (int64_t i = 0; i < c->c_in; i += PAIR_LANES) {
-        const int64_t n = df_min(PAIR_LANES, c->c_in - i);
-        v_i32 sum = {0};
-        for (int64_t k = 0; k < pairs; k++) {
-            const uint8_t *even = taps[2 * k] + i, *odd = taps[2 * k + 1] + i;
-            sum = add_pairs(n == PAIR_LANES ? pair_bytes(is_signed, even, odd)
-                                            : pair_bytes_n(is_signed, even, odd, n),
-                            load_i32(p->filters + k * width + i), sum);
-        }
-        store_upto_i32(y + i, sum, n);
-    }
+    int64_t i = 0;
+    for (; i + WIDE * PAIR_LANES <= c->c_in; i += WIDE * PAIR_LANES)
+        sum_channels(WIDE, is_signed, p, taps, i, y + i);
+    for (; i + PAIR_LANES <= c->c_in; i += PAIR_LANES)
+        sum_channels(1, is_signed, p, taps, i, y + i);
+    if (i == c->c_in) return;
+    v_i32 sum = {0};
+    for (int64_t k = 0; k < pairs; k++)
+        sum = add_pairs(pair_bytes_n(is_signed, taps[2 * k] + i, taps[2 * k + 1] + i, c->c_in - i),
+                        load_i32(p->filters + k * width + i), sum);
+    store_n_i32(y + i, sum, c->c_in - i);
 }
 
 static void depthwise_task(void *context, int64_t begin, int64_t end)
@@ -271,8 +317,9 @@ static void depthwise_task(void *context, int64_t begin, int64_t end)
     const depthwise *p = context;
     const int64_t channels = p->t->c.c_in;
     const uint8_t *taps[MAX_TAPS + 1];
-    for (int64_t pixel = begin; pixel < end; pixel++) {
-        find_taps(p, pixel, taps);
+    window w = window_of(&p->t->c, begin);
+    for (int64_t pixel = begin; pixel < end; pixel++, advance(&p->t->c, &w)) {
+        find_taps(p, &w, taps);
         if (p->t->c.dtype == DF_I8) sum_pixel(true, p, taps, p->t->y + pixel * channels);
         else sum_pixel(false, p, taps, p->t->y + pixel * channels);
     }

@@ -10,6 +10,19 @@ typedef struct {
     int64_t n, step, depth, depth_step;
 } bytes;
 
+/* Widens n elements, and adds a zero if n is odd. The last vector overlaps the one before it. */
+DF_INLINE void widen_line(const bool is_signed, int16_t *to, const uint8_t *from, int64_t n)
+{
+    if (n < WIDE_LANES) {
+        store_i16(to, widen_bytes_n(is_signed, from, n));
+        return;
+    }
+    for (int64_t at = 0; at + WIDE_LANES <= n; at += WIDE_LANES)
+        store_i16(to + at, widen_bytes(is_signed, from + at));
+    store_i16(to + n - WIDE_LANES, widen_bytes(is_signed, from + n - WIDE_LANES));
+    if (n % 2) to[n] = 0;
+}
+
 /* The lines of the source run along k: strips of them are widened, and the pairs transposed as
  * 4-byte elements. Uses the float32 packer, which moves bits and is present in every build. */
 DF_INLINE void pack_lines(const bool is_signed, int32_t *packed, int64_t width, const bytes *b)
@@ -18,14 +31,8 @@ DF_INLINE void pack_lines(const bool is_signed, int32_t *packed, int64_t width, 
     const gemm_kernel *f32 = DF_SYM(df_gemm_kernel)(DF_F32);
     for (int64_t p = 0; p < b->depth; p += STRIP) {
         const int64_t some = df_min(STRIP, b->depth - p);
-        for (int64_t i = 0; i < b->n; i++) {
-            const uint8_t *from = b->source + i * b->step + p;
-            int16_t *to = strip + i * STRIP;
-            int64_t at = 0;
-            for (; at + WIDE_LANES <= some; at += WIDE_LANES)
-                store_i16(to + at, widen_bytes(is_signed, from + at));
-            if (at < some) store_i16(to + at, widen_bytes_n(is_signed, from + at, some - at));
-        }
+        for (int64_t i = 0; i < b->n; i++)
+            widen_line(is_signed, strip + i * STRIP, b->source + i * b->step + p, some);
         f32->pack(packed + p / 2 * width, width, strip, b->n, STRIP / 2, (some + 1) / 2, 1);
     }
 }
