@@ -21,6 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+FILTERS = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}       # positions of inputs
+
 
 def fold(nodes: list[Node], kept: Callable[[], Iterator[str]]) -> list[Node]:
     """Return the nodes with transpositions of the factors of products folded into the products.
@@ -69,12 +71,13 @@ def lay_out(nodes: list[Node], constants: dict[str, Any],
 
     made = []
     for node in nodes:
-        filters = constant(node, 1) if node.kind == "Conv" else None
-        if filters is not None and 3 <= filters.ndim <= 5:
+        at = FILTERS.get(node.kind)
+        filters = None if at is None else constant(node, at)
+        if at is not None and filters is not None and 3 <= filters.ndim <= 5:
             node = copy(node)
             node.attrs = {**node.attrs, "filters_last": True}
-            constants[node.inputs[1]] = transpose(filters, [*range(2, filters.ndim), 1, 0])
-            bias = constant(node, 2)
+            constants[node.inputs[at]] = transpose(filters, [*range(2, filters.ndim), 1, 0])
+            bias = constant(node, 2) if node.kind == "Conv" else None
             if bias is not None and bias.ndim == 1:
                 node.attrs["bias_first"] = True
                 constants[node.inputs[2]] = reshape(bias, [-1] + [1] * (filters.ndim - 2))

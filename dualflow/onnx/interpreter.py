@@ -22,6 +22,7 @@ from dualflow.onnx.importers.registry import Node, in_float32, limits_of
 from dualflow.onnx.narrow import MOVES, NarrowTensor, NarrowType, moved
 from dualflow.onnx.package import attribute_name, dtype_of
 from dualflow.onnx.proto import FunctionProto, read as read_message
+from dualflow.onnx.quantized import integer_products
 from dualflow.onnx.schemas import (
     check,
     composed,
@@ -114,7 +115,9 @@ class Body:
         self.nodes = fold(self.nodes, self._read_elsewhere)
 
     def lay_out(self) -> None:
-        """Change constants to the layout of dualflow's operators; none of them may be trained."""
+        """Change constants to the layout of dualflow's operators, and products of dequantized
+        integers to products of integers; no constant may be trained."""
+        self.nodes = integer_products(self.nodes, self.constants, self._read_elsewhere)
         self.nodes = lay_out(self.nodes, self.constants, self._read_elsewhere)
 
     def _read_elsewhere(self) -> Iterator[str]:

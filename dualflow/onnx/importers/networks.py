@@ -45,7 +45,8 @@ def _(node: Node, x, filters, bias=None):
     return y + bias if node("bias_first") else _bias(y, bias, x.ndim - 2)
 
 
-def convolve(node: Node, x: Any, filters: Any) -> Any:
+def convolve(node: Node, x: Any, filters: Any, zero: Any = None) -> Any:
+    """Return a convolution; of 8-bit integers, in int32, if `zero` is the value of the padding."""
     n = x.ndim - 2
     if not node("filters_last"):        # this and "bias_first" are set by fold.py
         filters = df.transpose(filters, [*range(2, n + 2), 1, 0])
@@ -56,7 +57,10 @@ def convolve(node: Node, x: Any, filters: Any) -> Any:
         raise node.refuse(f"{n} spatial dimensions, at most 3 are supported")
     if n == 0:
         raise node.refuse("no spatial dimension")
-    return nn.convolution(x, filters, strides, [[0, 0], [0, 0], *pads], FORMATS[n], dilations)
+    padding = [[0, 0], [0, 0], *pads]
+    if zero is not None:
+        return nn.conv_int32(x, filters, strides, padding, FORMATS[n], dilations, zero)
+    return nn.convolution(x, filters, strides, padding, FORMATS[n], dilations)
 
 
 @operator("ConvTranspose")
