@@ -1,10 +1,22 @@
-/* Packers of float16 and bfloat16: elements are widened to float32, or bfloat16 pairs are stored
- * side by side. See kernel.h. */
+/* Copies and packers of float16 and bfloat16: elements are widened to float32, or bfloat16 pairs
+ * are stored side by side. See half.h and kernel.h. */
 #include "simd/lanes_half.h"
 #include "gemm/kernel.h"
 
 #define STRIP 64     /* elements along k per transposed strip of lines */
 #define MOST_LINES 64 /* in a panel */
+
+void DF_SYM(df_copy_wide)(df_dtype stored, int64_t n, void *to, const void *from)
+{
+    if (df_is_reduced_float(stored)) df_widen(stored, n, to, from);
+    else memcpy(to, from, (size_t)(n * df_dtypes[stored].bytes));
+}
+
+void DF_SYM(df_copy_narrow)(df_dtype stored, int64_t n, void *to, const void *from)
+{
+    if (df_is_reduced_float(stored)) df_narrow(stored, n, to, from);
+    else memcpy(to, from, (size_t)(n * df_dtypes[stored].bytes));
+}
 
 typedef struct {
     const uint16_t *source;

@@ -4,6 +4,7 @@
 #define DF_GEMM_KERNEL_H
 
 #include "gemm/gemm.h"
+#include "gemm/half.h"
 
 /* Registers for C, B and one element of A: 8 x 3 of 32, or 4 x 3 of 16. */
 #if defined(__AVX512F__) || defined(__aarch64__)
@@ -80,11 +81,7 @@ void DF_SYM(df_pack_i8)(void *packed, int64_t width, const void *source, int64_t
 void DF_SYM(df_pack_u8)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
                         int64_t depth, int64_t depth_step);
 
-/* Packers of 16-bit floats: to float32, or to pairs of bfloat16. */
-void DF_SYM(df_pack_f16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
-                         int64_t depth, int64_t depth_step);
-void DF_SYM(df_pack_bf16)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
-                          int64_t depth, int64_t depth_step);
+/* The packer of 16-bit floats to pairs of bfloat16; half.h has those to float32. */
 void DF_SYM(df_pack_bf16_pairs)(void *packed, int64_t width, const void *source, int64_t n,
                                 int64_t step, int64_t depth, int64_t depth_step);
 

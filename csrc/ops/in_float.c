@@ -3,7 +3,7 @@
 #include "fuse/cluster.h"
 #include "base/thread.h"
 #include "op/tile.h"
-#include "simd/lanes_half.h"
+#include "gemm/half.h"
 
 #define GRAIN 16384 /* elements converted per chunk of parallel work */
 #define PIECE 512   /* elements of an operand of a tile function widened at a time */
@@ -17,10 +17,10 @@ void DF_SYM(df_tile_in_float)(df_tile_fn f32, df_half_tile of, int64_t n, void *
     for (int64_t at = 0; at < n; at += PIECE) {
         const int64_t piece = df_min(PIECE, n - at);
         for (int i = 0; i < of.n_in; i++)
-            df_widen(of.half, piece, x[i], (const uint16_t *)in[i] + at);
+            df_piece(of.half, in[i], at, piece, x[i]);
         if (of.rounds) {
             f32(piece, x[0], wide, attrs);
-            df_narrow(of.half, piece, (uint16_t *)out + at, x[0]);
+            df_piece_done(of.half, out, at, piece, x[0]);
         } else {
             f32(piece, (uint8_t *)out + at, wide, attrs);
         }
@@ -34,13 +34,13 @@ void DF_SYM(df_reduce_in_float)(df_reduce_fn f32, df_dtype half, int64_t rows, i
     const int64_t some = df_min(PIECE, DF_CLUSTER_HALF_ROW_MAX / df_max(n, 1));
     for (int64_t r = 0; r < rows; r += some) {
         const int64_t count = df_min(some, rows - r);
-        df_widen(half, count * n, wide, (const uint16_t *)x + r * n);
+        df_piece(half, x, r * n, count * n, wide);
         f32(count, n, reduced, wide);
-        df_narrow(half, count, (uint16_t *)out + r, reduced);
+        df_piece_done(half, out, r, count, reduced);
     }
 }
 
-/* --- whole calls ------------------------------------------------------------------------------ */
+/* --- whole operands --------------------------------------------------------------------------- */
 
 /* A reduced-precision tensor and its float32 counterpart. */
 typedef struct {
@@ -51,15 +51,14 @@ typedef struct {
 static void widen_block(void *context, int64_t begin, int64_t end)
 {
     const pair *p = context;
-    df_widen(p->half->dtype, end - begin, (float *)p->wide->data + begin,
-          (const uint16_t *)p->half->data + begin);
+    df_piece(p->half->dtype, p->half->data, begin, end - begin, (float *)p->wide->data + begin);
 }
 
 static void narrow_block(void *context, int64_t begin, int64_t end)
 {
     const pair *p = context;
-    df_narrow(p->half->dtype, end - begin, (uint16_t *)p->half->data + begin,
-           (const float *)p->wide->data + begin);
+    df_piece_done(p->half->dtype, p->half->data, begin, end - begin,
+                  (const float *)p->wide->data + begin);
 }
 
 static void convert(const df_tensor *half, df_tensor *wide, void (*block)(void *, int64_t, int64_t))
@@ -98,7 +97,8 @@ static df_status describe_as_float(df_tensor *wide, const df_tensor *half, const
     return df_tensor_alloc(wide, op, err);
 }
 
-static df_status widen_call(wide_call *w, const df_call *call, df_error *err)
+static df_status widen_call(wide_call *w, const df_call *call, uint32_t in, uint32_t out,
+                            df_error *err)
 {
     const char *name = call->op->name;
     df_status status = DF_OK;
@@ -110,7 +110,7 @@ static df_status widen_call(wide_call *w, const df_call *call, df_error *err)
     for (int i = 0; i < call->n_in; i++) w->in[i] = call->in[i];
     for (int i = 0; i < call->n_out; i++) w->out[i] = call->out[i];
     for (int i = 0; i < call->n_in && status == DF_OK; i++) {
-        if (!df_is_reduced_float(call->in[i]->dtype)) continue;
+        if (!df_is_reduced_float(call->in[i]->dtype) || in >> i & 1) continue;
         df_tensor *wide = &w->tensors[i];
         status = describe_as_float(wide, call->in[i], name, err);
         w->in[i] = wide;
@@ -118,7 +118,7 @@ static df_status widen_call(wide_call *w, const df_call *call, df_error *err)
             convert(call->in[i], wide, widen_block);
     }
     for (int i = 0; i < call->n_out && status == DF_OK; i++) {
-        if (!df_is_reduced_float(call->out[i]->dtype)) continue;
+        if (!df_is_reduced_float(call->out[i]->dtype) || out >> i & 1) continue;
         df_tensor *wide = &w->tensors[MAX_OPERANDS + i];
         status = describe_as_float(wide, call->out[i], name, err);
         w->out[i] = wide;
@@ -171,15 +171,21 @@ static void release_call(wide_call *w, const df_call *call)
     df_buffer_release(w->workspace);
 }
 
-df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err)
+df_status DF_SYM(df_run_partly_in_float)(const df_call *call, uint32_t in, uint32_t out,
+                                         df_error *err)
 {
     wide_call w;
     if (call->n_in > MAX_OPERANDS || call->n_out > MAX_OPERANDS)
         return df_fail(err, DF_UNIMPLEMENTED, "%s: %d inputs and %d outputs, expected at most %d",
                        call->op->name, call->n_in, call->n_out, MAX_OPERANDS);
-    df_status status = widen_call(&w, call, err);
+    df_status status = widen_call(&w, call, in, out, err);
     if (status == DF_OK) status = call->op->run(&w.call, err);
     if (status == DF_OK) status = narrow_call(&w, call, err);
     release_call(&w, call);
     return status;
+}
+
+df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err)
+{
+    return DF_SYM(df_run_partly_in_float)(call, 0, 0, err);
 }

@@ -14,6 +14,22 @@ df_status DF_SYM(df_run_in_float)(const df_call *call, df_error *err);
 #define RUN_IN_FLOAT .run_half = NULL
 #endif
 
+/* Same for a kernel that reads and writes some operands in 16 bits, see gemm/half.h: bit i of `in`
+ * and `out` marks an input or output. Only the others are converted. */
+df_status DF_SYM(df_run_partly_in_float)(const df_call *call, uint32_t in, uint32_t out,
+                                         df_error *err);
+/* Defines the `run_half` of an op with such a kernel, for RUN_HALF_OF. */
+#define HALF_OPERANDS(op, in, out)                                                               \
+    static inline df_status op##_run_half(const df_call *call, df_error *err)                    \
+    {                                                                                            \
+        return DF_SYM(df_run_partly_in_float)(call, in, out, err);                               \
+    }
+#if DF_BUILT_HALVES
+#define RUN_HALF_OF(op) .run_half = op##_run_half
+#else
+#define RUN_HALF_OF(op) .run_half = NULL
+#endif
+
 /* Rounds n float32 numbers to 16 bits, in parallel. */
 void DF_SYM(df_round_to_half)(df_dtype half, int64_t n, void *to, const float *from);
 

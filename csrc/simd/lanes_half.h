@@ -51,6 +51,22 @@ DF_INLINE v_f32 widen_n_f16(const uint16_t *x, int64_t n)
     return widen_f16(all);
 }
 
+#if defined(__AVX2__)
+/* df_f32_to_bf16 of each lane. */
+DF_INLINE void narrow_bf16(uint16_t *y, v_f32 x)
+{
+    const v_i32 bits = (v_i32)x, rounded = bits + 0x7fff + (bits >> 16 & 1);
+    const v_i32 high = select_i32((m_i32)(x != x), bits | 0x400000, rounded) >> 16;
+#if defined(__AVX512BW__)
+    _mm256_storeu_si256((__m256i *)y, _mm512_cvtepi32_epi16((__m512i)high));
+#else
+    const __m256i packed = _mm256_packs_epi32((__m256i)high, (__m256i)high);
+    const __m256i ordered = _mm256_permute4x64_epi64(packed, 8);
+    _mm_storeu_si128((__m128i *)y, _mm256_castsi256_si128(ordered));
+#endif
+}
+#endif
+
 /* Without instructions for a conversion, compilers vectorise the loops over elements. */
 DF_INLINE void df_widen(df_dtype half, int64_t n, float *y, const uint16_t *x)
 {
@@ -72,6 +88,9 @@ DF_INLINE void df_narrow(df_dtype half, int64_t n, uint16_t *y, const float *x)
 {
     int64_t i = 0;
     if (half == DF_BF16) {
+#if defined(__AVX2__)
+        for (; i + HALF_LANES <= n; i += HALF_LANES) narrow_bf16(y + i, load_f32(x + i));
+#endif
         for (; i < n; i++) y[i] = df_f32_to_bf16(x[i]);
         return;
     }
