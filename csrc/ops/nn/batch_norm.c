@@ -4,15 +4,18 @@
  * x is read twice. The first pass computes statistics of areas that stay in cache: some rows of a
  * block of columns (channels last) or a piece of a row (channels first). The statistics are
  * combined per channel, or group of channels, into a plan of a few numbers per channel, which the
- * second pass applies to all of x. Short groups, channels first, go through both passes one at a
+ * second pass applies to all of x. 16-bit floats are widened in pieces that stay in L1. Short
+ * groups, channels first, go through both passes one at a
  * time. Areas depend only on shapes, and so do the results. */
 #include "ops/nn/normalization.h"
 #include "base/thread.h"
+#include "gemm/half.h"
 
 #define BLOCK 512           /* columns of an area */
 #define AREA 32768          /* elements of an area, about */
 #define AREA_ROWS_MIN 128   /* so that parts are few compared with elements */
 #define AREA_ROWS_MAX 4096  /* longer sums would lose digits */
+#define WIDENED 16384       /* elements of 16-bit floats that are widened at a time, L1 */
 #define FOLDED 64           /* columns: narrower rows are treated as parts of longer ones */
 #define TASK_ELEMENTS 8192
 #define SHORT_GROUP 65536   /* elements of a group that fit L2 */
@@ -35,7 +38,7 @@ typedef struct {
     norm_part *parts;   /* (n, n_chunks, c) */
     norm_whole *wholes; /* (c) or (n, groups) */
     void *plan;         /* (4, c) or (4, n, c) */
-    df_dtype dtype;
+    df_dtype dtype, stored; /* of the computation, with parameters; of x, g and out in memory */
 } channels;
 
 /* An area of a task: its start, its part, its index in the plan. */
@@ -63,6 +66,27 @@ static area area_of(const channels *ch, int64_t item)
     }
     if (ch->groups) a.planned += n * ch->c;
     return a;
+}
+
+/* Rows of columns [column, column + cols) of an area, `stride` apart: in place, or widened. */
+static const void *columns_of(const channels *ch, const void *x, const area *a, int64_t column,
+                              int64_t cols, int64_t *stride, float *wide)
+{
+    const int64_t at = a->at + column;
+    *stride = ch->width;
+    if (ch->stored == ch->dtype) return df_element(ch->stored, x, at);
+    *stride = cols;
+    for (int64_t r = 0; r < a->rows; r++)
+        DF_SYM(df_copy_wide)(ch->stored, cols, wide + r * cols,
+                             df_element(ch->stored, x, at + r * ch->width));
+    return wide;
+}
+
+/* Columns of an area that are measured at a time. */
+static int64_t columns_at_once(const channels *ch, const area *a)
+{
+    const int64_t most = WIDENED / a->rows;
+    return ch->stored == ch->dtype ? a->cols : most < 16 ? most : most / 16 * 16;
 }
 
 #define TEMPLATE "ops/nn/batch_norm_elementwise_formulas.h"
@@ -270,8 +294,8 @@ static channels channels_in(const df_call *call, const form *f)
 {
     const df_tensor *x = x_of(call, f);
     channels ch = {.kind = {BY_DEVIATION, call->attrs[EPSILON].f}, .n = x->shape[0], .s = 1,
-                   .c = channels_of(call, f), .dtype = x->dtype, .x = x->data,
-                   .out = call->out[0]->data};
+                   .c = channels_of(call, f), .dtype = df_wide_dtype(x->dtype),
+                   .stored = x->dtype, .x = x->data, .out = call->out[0]->data};
     for (int d = 1; d < x->ndim; d++) ch.s *= x->shape[d];
     ch.s /= df_max(ch.c, 1);
     ch.first = call->attrs[FIRST].i && ch.s > 1;
@@ -383,7 +407,8 @@ static int count_back(const df_call *call) { return call->n_in > 2 ? 3 : 1; }
     {                                                                                            \
         (void)err;                                                                               \
         return run(call, &op##_form);                                                            \
-    }
+    }                                                                                            \
+    HALF_OPERANDS(op, (back) ? 3 : 1, 1) /* g and x, not the parameters */
 CHANNEL_NORM(fused_batch_norm, false, false)
 CHANNEL_NORM(fused_batch_norm_grad, false, true)
 CHANNEL_NORM(group_norm, true, false)
@@ -391,7 +416,7 @@ CHANNEL_NORM(group_norm_grad, true, true)
 
 #define CHANNEL_OP(op)                                                                           \
     .name = #op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = DF_VARIADIC, .promote = 1,     \
-    .infer = op##_infer, .workspace = op##_workspace, .run = op##_run, RUN_IN_FLOAT
+    .infer = op##_infer, .workspace = op##_workspace, .run = op##_run, RUN_HALF_OF(op)
 #define BATCH_ATTRS                                                                              \
     .n_attrs = 2, .attrs = {{"channels_first", DF_ATTR_BOOL}, {"epsilon", DF_ATTR_FLOAT}}
 #define GROUP_ATTRS                                                                              \

@@ -43,27 +43,34 @@ static void FN(fold)(norm_part *parts, int64_t n, const area *a, const T *mean, 
 static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
 {
     T mean[BLOCK], deviation[BLOCK], flow[BLOCK] = {0}, moment[BLOCK] = {0};
+    float wide[2][WIDENED] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        const T *x = (const T *)ch->x + a.at, *g = ch->g ? (const T *)ch->g + a.at : NULL;
-        norm_part *parts = ch->parts + a.part;
-        FN(reduce_columns)(mean, x, NULL, a.rows, a.cols, ch->width, 0, FN(plain), FN(plus));
-        for (int64_t c = 0; c < a.cols; c++) mean[c] /= (T)a.rows;
-        FN(reduce_columns)(deviation, x, mean, a.rows, a.cols, ch->width, 0, FN(square_around),
-                           FN(plus));
-        if (g) FN(flow_of_columns)(flow, moment, x, g, mean, a.rows, a.cols, ch->width);
-        FN(fold)(parts, df_min(a.cols, ch->c), &a, mean, deviation, flow, moment);
+        const int64_t at_once = columns_at_once(ch, &a);
+        for (int64_t at = 0, stride; at < a.cols; at += at_once) {
+            const int64_t cols = df_min(at_once, a.cols - at);
+            const T *x = columns_of(ch, ch->x, &a, at, cols, &stride, wide[0]);
+            FN(reduce_columns)(mean + at, x, NULL, a.rows, cols, stride, 0, FN(plain), FN(plus));
+            for (int64_t c = at; c < at + cols; c++) mean[c] /= (T)a.rows;
+            FN(reduce_columns)(deviation + at, x, mean + at, a.rows, cols, stride, 0,
+                               FN(square_around), FN(plus));
+            if (!ch->g) continue;
+            const T *g = columns_of(ch, ch->g, &a, at, cols, &stride, wide[1]);
+            FN(flow_of_columns)(flow + at, moment + at, x, g, mean + at, a.rows, cols, stride);
+        }
+        FN(fold)(ch->parts + a.part, df_min(a.cols, ch->c), &a, mean, deviation, flow, moment);
     }
 }
 
 /* Measures items [begin, end) of (n, channels, chunks), channels first. */
 static void FN(measure_rows)(const channels *ch, int64_t begin, int64_t end)
 {
+    float wide[2][NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        ch->parts[a.part] =
-            FN(part_of)(BY_DEVIATION, (const T *)ch->x + a.at,
-                        ch->g ? (const T *)ch->g + a.at : NULL, NULL, a.cols);
+        ch->parts[a.part] = FN(part_of)(
+            BY_DEVIATION, df_piece(ch->stored, ch->x, a.at, a.cols, wide[0]),
+            ch->g ? df_piece(ch->stored, ch->g, a.at, a.cols, wide[1]) : NULL, NULL, a.cols);
     }
 }
 
@@ -92,40 +99,54 @@ DF_INLINE V FN(back)(V x, V g, V mean, V factor, V offset, V slope)
     return g * factor - (x - mean) * slope - offset;
 }
 
+/* Applies a plan to one row of columns. */
+DF_INLINE void FN(apply_row)(T *y, const T *x, const T *g, T plan[4][BLOCK], int64_t cols)
+{
+    if (!g) {
+        FN(map4)(cols, y, x, plan[0], plan[1], plan[2], FN(normalize_by));
+        return;
+    }
+    for (int64_t c = 0; c < cols; c += LANES) {
+        const int64_t n = df_min(LANES, cols - c);
+        FN(store_upto)(y + c,
+                FN(back)(FN(load_upto)(x + c, n), FN(load_upto)(g + c, n),
+                         FN(load_upto)(plan[0] + c, n), FN(load_upto)(plan[1] + c, n),
+                         FN(load_upto)(plan[2] + c, n), FN(load_upto)(plan[3] + c, n)), n);
+    }
+}
+
 static void FN(apply_columns)(const channels *ch, int64_t begin, int64_t end)
 {
     T plan[4][BLOCK];
     const T *all = ch->plan;
+    float wide[2][WIDENED / 4] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        const T *x = (const T *)ch->x + a.at, *g = ch->g ? (const T *)ch->g + a.at : NULL;
-        T *y = (T *)ch->out + a.at;
+        const int64_t at_once = a.cols < ch->width ? 1 : WIDENED / 4 / a.cols; /* rows */
         for (int k = 0; k < 4; k++)
             for (int64_t c = 0; c < a.cols; c++)
                 plan[k][c] = all[k * ch->n_planned + a.planned + c % ch->c];
-        for (int64_t r = 0; r < a.rows * ch->width; r += ch->width) {
-            if (!g) {
-                FN(map4)(a.cols, y + r, x + r, plan[0], plan[1], plan[2], FN(normalize_by));
-                continue;
-            }
-            for (int64_t c = 0; c < a.cols; c += LANES) {
-                const int64_t n = df_min(LANES, a.cols - c);
-                FN(store_upto)(y + r + c,
-                        FN(back)(FN(load_upto)(x + r + c, n), FN(load_upto)(g + r + c, n),
-                                 FN(load_upto)(plan[0] + c, n), FN(load_upto)(plan[1] + c, n),
-                                 FN(load_upto)(plan[2] + c, n), FN(load_upto)(plan[3] + c, n)), n);
-            }
+        for (int64_t first = 0; first < a.rows; first += at_once) {
+            const int64_t rows = df_min(at_once, a.rows - first), at = a.at + first * ch->width;
+            const T *x = df_piece(ch->stored, ch->x, at, rows * a.cols, wide[0]);
+            const T *g = ch->g ? df_piece(ch->stored, ch->g, at, rows * a.cols, wide[1]) : NULL;
+            T *y = df_piece_to(ch->stored, ch->out, at, wide[0]);
+            for (int64_t r = 0; r < rows * a.cols; r += a.cols)
+                FN(apply_row)(y + r, x + r, g ? g + r : NULL, plan, a.cols);
+            df_piece_done(ch->stored, ch->out, at, rows * a.cols, wide[0]);
         }
     }
 }
 
 static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
 {
+    float wide[2][NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        const T *x = (const T *)ch->x + a.at, *g = ch->g ? (const T *)ch->g + a.at : NULL;
+        const T *x = df_piece(ch->stored, ch->x, a.at, a.cols, wide[0]);
+        const T *g = ch->g ? df_piece(ch->stored, ch->g, a.at, a.cols, wide[1]) : NULL;
         const T *plan = (const T *)ch->plan + a.planned;
-        T *y = (T *)ch->out + a.at;
+        T *y = df_piece_to(ch->stored, ch->out, a.at, wide[0]);
         V p[4];
         for (int k = 0; k < 4; k++) p[k] = FN(splat)(plan[k * ch->n_planned]);
         for (int64_t c = 0; c < a.cols; c += LANES) {
@@ -134,6 +155,7 @@ static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
             FN(store_upto)(y + c, g ? FN(back)(at, FN(load_upto)(g + c, n), p[0], p[1], p[2], p[3])
                              : FN(normalize_by)(at, p[0], p[1], p[2]), n);
         }
+        df_piece_done(ch->stored, ch->out, a.at, a.cols, wide[0]);
     }
 }
 

@@ -1,10 +1,11 @@
 /* layer_norm, rms_norm and l2_normalize, which normalize rows, and their gradients.
  *
- * A row of up to NORM_CHUNK elements stays in L1 for all passes over it. Longer rows are divided
- * into chunks whose statistics are combined. Chunks and blocks depend only on shapes, and so do the
- * results. */
+ * A row of up to NORM_CHUNK elements stays in L1 for all passes over it; 16-bit floats are widened
+ * there. Longer rows are divided into chunks whose statistics are combined. Chunks and blocks
+ * depend only on shapes, and so do the results. */
 #include "ops/nn/normalization.h"
 #include "base/thread.h"
+#include "gemm/half.h"
 #include "op/operand.h"
 
 #define BLOCKS 16         /* blocks of rows, about, with separate sums of the gradients of scale and
@@ -28,7 +29,7 @@ typedef struct {
     norm_part *parts;   /* (n_rows, n_chunks) */
     norm_whole *wholes; /* (n_rows) */
     int64_t n_rows, n, n_chunks, block, n_params, width;
-    df_dtype dtype;
+    df_dtype dtype, stored; /* of the computation, with parameters; of x, g and out in memory */
 } rows;
 
 #define TEMPLATE "ops/nn/normalization_formulas.h"
@@ -120,8 +121,9 @@ static int count_back(const df_call *call, const form *f)
 static rows rows_of(const df_call *call, const form *f)
 {
     const df_tensor *x = x_of(call, f);
-    rows r = {.kind = {f->mode, call->attrs[EPSILON].f}, .n_rows = 1, .n = 1, .dtype = x->dtype,
-              .x = x->data, .out = call->out[0]->data};
+    rows r = {.kind = {f->mode, call->attrs[EPSILON].f}, .n_rows = 1, .n = 1,
+              .dtype = df_wide_dtype(x->dtype), .stored = x->dtype, .x = x->data,
+              .out = call->out[0]->data};
     for (int d = 0; d < x->ndim; d++)
         *(d < x->ndim - call->attrs[NDIM].i ? &r.n_rows : &r.n) *= x->shape[d];
     r.n_chunks = df_ceil_div(r.n, NORM_CHUNK);
@@ -250,7 +252,8 @@ static df_status run(const df_call *call, const form *f)
     {                                                                                            \
         (void)err;                                                                               \
         return run(call, &op##_form);                                                            \
-    }
+    }                                                                                            \
+    HALF_OPERANDS(op, (back) ? 3 : 1, 1) /* g and x, not the parameters */
 #define BACK(op, mode, n_params)                                                                 \
     NORMALIZATION(op, mode, n_params, true)                                                      \
     static int op##_count(const df_call *call) { return count_back(call, &op##_form); }
@@ -265,7 +268,7 @@ NORMALIZATION(l2_normalize_grad, BY_LENGTH, 0, true)
 #define NORM_OP(op)                                                                              \
     .name = #op, .kind = DF_GENERAL, .cannot_fail = true, .n_attrs = 2,                          \
     .attrs = {{"ndim", DF_ATTR_INT}, {"epsilon", DF_ATTR_FLOAT}}, .infer = op##_infer,           \
-    .workspace = op##_workspace, .run = op##_run, RUN_IN_FLOAT
+    .workspace = op##_workspace, .run = op##_run, RUN_HALF_OF(op)
 #define BACK_OP(op) NORM_OP(op), .n_in = DF_VARIADIC, .n_out = DF_VARIADIC, .promote = 1, \
     .count_out = op##_count
 

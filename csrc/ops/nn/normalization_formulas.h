@@ -73,47 +73,51 @@ DF_INLINE void FN(flow_back)(int n_params, int n_rows, T *d, const T *x, const T
 
 static void FN(normalize_rows)(const rows *r, int64_t begin, int64_t end)
 {
-    const T *x = r->x, *scale = r->scale, *offset = r->offset;
-    T *y = r->out;
+    const T *scale = r->scale, *offset = r->offset;
     const int64_t n = r->n;
+    float wide[NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
-        const norm_part p = FN(part_of)(r->kind.mode, x + i * n, NULL, NULL, n);
+        const T *x = df_piece(r->stored, r->x, i * n, n, wide);
+        T *y = df_piece_to(r->stored, r->out, i * n, wide);
+        const norm_part p = FN(part_of)(r->kind.mode, x, NULL, NULL, n);
         const norm_whole w = norm_finish(&r->kind, &p);
-        if (r->n_params == 2) FN(normalize)(2, y + i * n, x + i * n, &w, scale, offset, n, n);
-        else if (r->n_params) FN(normalize)(1, y + i * n, x + i * n, &w, scale, scale, n, n);
-        else FN(normalize)(0, y + i * n, x + i * n, &w, x, x, n, n);
+        if (r->n_params == 2) FN(normalize)(2, y, x, &w, scale, offset, n, n);
+        else if (r->n_params) FN(normalize)(1, y, x, &w, scale, scale, n, n);
+        else FN(normalize)(0, y, x, &w, x, x, n, n);
+        df_piece_done(r->stored, r->out, i * n, n, wide);
     }
 }
 
 /* Rows [begin, end) of a block: sums the gradients of scale and offset in the sums of the block. */
 static void FN(flow_back_rows)(const rows *r, int64_t begin, int64_t end)
 {
-    const T *x = r->x, *g = r->g, *scale = r->scale;
-    T *d = r->out, *sums = NULL;
+    const T *scale = r->scale;
+    T *sums = NULL;
     const int64_t n = r->n;
+    float wide[2][NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     if (scale) {
         sums = (T *)r->sums + begin / r->block * r->n_params * r->width;
         memset(sums, 0, (size_t)(r->n_params * r->width) * sizeof(T));
     }
     for (int64_t i = begin; i < end;) {
-        const int64_t at = i * n;
-        const int few = sums && i + ROWS_MAX <= end ? ROWS_MAX : 1;
+        const int few = sums && i + ROWS_MAX <= end && ROWS_MAX * n <= NORM_CHUNK ? ROWS_MAX : 1;
+        const T *x = df_piece(r->stored, r->x, i * n, few * n, wide[0]);
+        const T *g = df_piece(r->stored, r->g, i * n, few * n, wide[1]);
+        T *d = df_piece_to(r->stored, r->out, i * n, wide[0]);
         norm_whole w[ROWS_MAX];
         for (int k = 0; k < few; k++) {
-            const norm_part p =
-                FN(part_of)(r->kind.mode, x + at + k * n, g + at + k * n, scale, n);
+            const norm_part p = FN(part_of)(r->kind.mode, x + k * n, g + k * n, scale, n);
             w[k] = norm_finish(&r->kind, &p);
         }
         T *more = sums ? sums + r->width : sums;
         if (r->n_params == 2 && few > 1)
-            FN(flow_back)(2, ROWS_MAX, d + at, x + at, g + at, n, w, scale, sums, more, n);
+            FN(flow_back)(2, ROWS_MAX, d, x, g, n, w, scale, sums, more, n);
         else if (r->n_params == 1 && few > 1)
-            FN(flow_back)(1, ROWS_MAX, d + at, x + at, g + at, n, w, scale, sums, d, n);
-        else if (r->n_params == 2)
-            FN(flow_back)(2, 1, d + at, x + at, g + at, n, w, scale, sums, more, n);
-        else if (r->n_params == 1)
-            FN(flow_back)(1, 1, d + at, x + at, g + at, n, w, scale, sums, d, n);
-        else FN(flow_back)(0, 1, d + at, x + at, g + at, n, w, x, d, d, n);
+            FN(flow_back)(1, ROWS_MAX, d, x, g, n, w, scale, sums, d, n);
+        else if (r->n_params == 2) FN(flow_back)(2, 1, d, x, g, n, w, scale, sums, more, n);
+        else if (r->n_params == 1) FN(flow_back)(1, 1, d, x, g, n, w, scale, sums, d, n);
+        else FN(flow_back)(0, 1, d, x, g, n, w, x, d, d, n);
+        df_piece_done(r->stored, r->out, i * n, few * n, wide[0]);
         i += few;
     }
 }
@@ -128,35 +132,39 @@ static void FN(sum_blocks)(void *out, const void *sums, int64_t blocks, int64_t 
 
 static void FN(measure_chunks)(const rows *r, int64_t begin, int64_t end)
 {
-    const T *x = r->x, *g = r->g, *scale = r->scale;
+    const T *scale = r->scale;
+    float wide[2][NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
-        r->parts[i] = FN(part_of)(r->kind.mode, x + at, g ? g + at : NULL,
-                                  g && scale ? scale + from : NULL,
-                                  df_min(NORM_CHUNK, r->n - from));
+        const int64_t some = df_min(NORM_CHUNK, r->n - from);
+        const T *x = df_piece(r->stored, r->x, at, some, wide[0]);
+        const T *g = r->g ? df_piece(r->stored, r->g, at, some, wide[1]) : NULL;
+        r->parts[i] = FN(part_of)(r->kind.mode, x, g, g && scale ? scale + from : NULL, some);
     }
 }
 
 static void FN(normalize_chunks)(const rows *r, int64_t begin, int64_t end)
 {
-    const T *x = r->x, *scale = r->scale, *offset = r->offset;
-    T *y = r->out;
+    const T *scale = r->scale, *offset = r->offset;
+    float wide[NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
         const int64_t some = df_min(NORM_CHUNK, r->n - from);
         const norm_whole *w = &r->wholes[i / r->n_chunks];
-        if (r->n_params == 2)
-            FN(normalize)(2, y + at, x + at, w, scale + from, offset + from, some, 0);
-        else if (r->n_params == 1)
-            FN(normalize)(1, y + at, x + at, w, scale + from, scale, some, 0);
-        else FN(normalize)(0, y + at, x + at, w, x, x, some, 0);
+        const T *x = df_piece(r->stored, r->x, at, some, wide);
+        T *y = df_piece_to(r->stored, r->out, at, wide);
+        if (r->n_params == 2) FN(normalize)(2, y, x, w, scale + from, offset + from, some, 0);
+        else if (r->n_params == 1) FN(normalize)(1, y, x, w, scale + from, scale, some, 0);
+        else FN(normalize)(0, y, x, w, x, x, some, 0);
+        df_piece_done(r->stored, r->out, at, some, wide);
     }
 }
 
 static void FN(flow_back_chunks)(const rows *r, int64_t begin, int64_t end)
 {
-    const T *x = r->x, *g = r->g, *scale = r->scale;
-    T *d = r->out, *to_scale = r->to_scale, *to_offset = r->to_offset;
+    const T *scale = r->scale;
+    T *to_scale = r->to_scale, *to_offset = r->to_offset;
+    float wide[2][NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t chunk = begin; chunk < end; chunk++) {
         const int64_t from = chunk * NORM_CHUNK, n = df_min(NORM_CHUNK, r->n - from);
         if (to_scale) memset(to_scale + from, 0, (size_t)n * sizeof(T));
@@ -164,13 +172,16 @@ static void FN(flow_back_chunks)(const rows *r, int64_t begin, int64_t end)
         for (int64_t i = 0; i < r->n_rows; i++) {
             const int64_t at = i * r->n + from;
             const norm_whole *w = &r->wholes[i];
+            const T *x = df_piece(r->stored, r->x, at, n, wide[0]);
+            const T *g = df_piece(r->stored, r->g, at, n, wide[1]);
+            T *d = df_piece_to(r->stored, r->out, at, wide[0]);
             if (r->n_params == 2)
-                FN(flow_back)(2, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from,
+                FN(flow_back)(2, 1, d, x, g, 0, w, scale + from, to_scale + from,
                               to_offset + from, n);
             else if (r->n_params == 1)
-                FN(flow_back)(1, 1, d + at, x + at, g + at, 0, w, scale + from, to_scale + from, d,
-                              n);
-            else FN(flow_back)(0, 1, d + at, x + at, g + at, 0, w, x, d, d, n);
+                FN(flow_back)(1, 1, d, x, g, 0, w, scale + from, to_scale + from, d, n);
+            else FN(flow_back)(0, 1, d, x, g, 0, w, x, d, d, n);
+            df_piece_done(r->stored, r->out, at, n, wide[0]);
         }
     }
 }

@@ -4,7 +4,7 @@
 #include "ops/axes.h"
 #include "ops/reduction/reductions.h"
 #include "base/thread.h"
-#include "simd/lanes_half.h"
+#include "gemm/half.h"
 
 #define SOFTMAX_ROWS 256 /* rows per partial sum, so that long sums stay accurate */
 #define SOFTMAX_CHUNK 16384 /* elements of a row per partial sum, likewise */
@@ -119,10 +119,10 @@ static void half_row_task(void *context, int64_t begin, int64_t end)
             const int64_t each = j->along[i] ? j->span.n : 1;
             half[i] = j->data[i] ? (uint16_t *)j->data[i] + row * each : NULL;
             n[i] = rows * each;
-            if (i && j->data[i]) df_widen(j->dtype, n[i], wide[i], half[i]);
+            if (i && j->data[i]) df_piece(j->dtype, half[i], 0, n[i], wide[i]);
         }
         j->kernel->rows(wide[0], wide[1], wide[2], wide[3], rows, j->span.n);
-        df_narrow(j->dtype, n[0], half[0], wide[0]);
+        df_piece_done(j->dtype, half[0], 0, n[0], wide[0]);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Part of reduce.c: reductions of 16-bit floats. Each task widens the rows or columns that it
  * reduces, at most 64 KB at a time, so that half as many bytes are read as for float32.
  * Long columns of narrow matrices, which would be a few columns at a time, are widened whole. */
-#include "simd/lanes_half.h"
+#include "gemm/half.h"
 
 #define HALF_PIECE 4096     /* elements of short rows at a time: 16 KB in L1 */
 #define HALF_COLUMN_ROWS 512 /* most rows of a chunk whose columns are widened in pieces */
@@ -17,7 +17,7 @@ static void half_row_task(void *context, int64_t begin, int64_t end)
         const int64_t row = i / s->n_chunks, from = i % s->n_chunks * s->chunk;
         const int64_t rows = s->n_chunks == 1 ? df_min(some, end - i) : 1;
         const int64_t length = df_min(s->chunk, n - from);
-        df_widen(s->half, rows * length, wide, x + row * n + from);
+        df_piece(s->half, x, row * n + from, rows * length, wide);
         s->reducer->rows(s->out + i * s->bytes, wide, s->p ? s->p + row * s->bytes : NULL, rows,
                          length);
         i += rows;
@@ -40,7 +40,7 @@ static void half_column_task(void *context, int64_t begin, int64_t end)
             const int64_t cols = df_min(most, last - at);
             const uint16_t *source = x + (outer * n + from) * inner + at;
             for (int64_t row = 0; row < rows; row++)
-                df_widen(s->half, cols, wide + row * cols, source + row * inner);
+                df_piece(s->half, source, row * inner, cols, wide + row * cols);
             s->reducer->columns(s->out + (chunks * inner + at) * s->bytes, wide,
                                 s->p ? s->p + (outer * inner + at) * s->bytes : NULL, rows, cols,
                                 cols);
