@@ -9,10 +9,14 @@
 #include "ops/in_float.h"
 #include "ops/conv/windows.h"
 #include "base/thread.h"
+#include "gemm/half.h"
 #include "simd/lanes.h"
+
+#include <stdatomic.h>
 
 enum { WINDOW_ATTRS = 0, PLACES = DF_N_WINDOW_ATTRS, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1 };
 enum { RUN = 64 }; /* pixels of a row per partial sum */
+enum { WIDENED = 8192 }; /* elements of 16-bit floats that are widened at a time, L1 */
 
 /* The input of one pixel of the result: along each dimension `n` pixels, `jump` elements apart. */
 typedef struct {
@@ -201,15 +205,89 @@ typedef struct {
     int64_t place_jump[DF_SPACE];
     const df_reach *reach[DF_SPACE]; /* of each pixel of the result */
     const df_reach *windows[DF_SPACE];
-    int bytes, place_bytes;
+    int place_bytes;
+    df_dtype stored;  /* of in and out */
+    int64_t most;     /* elements that the pixels of a patch span, with the result, at most */
     char *out, *places;
     const char *in, *places_in;
+    atomic_bool *failed; /* out of memory */
 } job;
+
+/* Memory for the widened input and the results of a piece of a row, and the positions among the
+ * input. */
+typedef struct {
+    float *in, *out;
+    char *places;
+} widened;
+
+static df_buffer *widened_of(const job *j, widened *to)
+{
+    const int64_t n = df_max(j->most, WIDENED);
+    df_buffer *memory = df_buffer_new(n * (4 + (j->places_in ? j->place_bytes : 0)));
+    if (!memory) atomic_store(j->failed, true);
+    else *to = (widened){.in = memory->data, .places = (char *)memory->data + 4 * n};
+    return memory;
+}
+
+/* The number of pixels of the result from w on whose input is widened at a time, and the input
+ * pixels [*low, *high) of a line that they read. */
+static int64_t cut_piece(const row *r, int64_t w, int64_t *low, int64_t *high)
+{
+    const int64_t lines = r->p.n[0] * r->p.n[1];
+    int64_t n = 0;
+    for (*low = INT64_MAX, *high = 0; w + n < r->width; n++) {
+        const df_reach reach = r->wide[w + n];
+        const int64_t end = reach.first + (reach.n - 1) * r->p.jump[2] / r->p.channels + 1;
+        const int64_t from = reach.n ? df_min(*low, reach.first) : *low;
+        const int64_t to = reach.n ? df_max(*high, end) : *high;
+        if (n && (lines * df_max(to - from, 0) + n + 1) * r->p.channels > WIDENED) break;
+        *low = from;
+        *high = to;
+    }
+    *low = df_min(*low, *high);
+    return n;
+}
+
+/* Computes a row of 16-bit floats in pieces, with their input lines adjacent. `from`, `to`:
+ * positions of the row in the input and the result. */
+static void run_in_pieces(const job *j, const row *r, int64_t from, int64_t to, widened *wide)
+{
+    const int64_t channels = j->channels, b = j->place_bytes;
+    for (int64_t w = 0, n, low, high; w < r->width; w += n) {
+        row piece = *r;
+        n = cut_piece(r, w, &low, &high);
+        const int64_t line = (high - low) * channels;
+        for (int64_t i = 0; i < r->p.n[0] * r->p.n[1]; i++) {
+            const int64_t at = i / r->p.n[1] * r->p.jump[0] + i % r->p.n[1] * r->p.jump[1] +
+                               low * channels;
+            df_piece(j->stored, j->in, from + at, line, wide->in + i * line);
+            if (r->places_in)
+                memcpy(wide->places + i * line * b, (const char *)r->places_in + at * b,
+                       (size_t)(line * b));
+        }
+        wide->out = wide->in + r->p.n[0] * r->p.n[1] * line;
+        piece.p.jump[0] = r->p.n[1] * line;
+        piece.p.jump[1] = line;
+        if (j->back && b == 4) piece.p.place += w; /* the index of a pixel */
+        piece.wide += w;
+        piece.width = n;
+        piece.out = wide->out;
+        piece.in = wide->in - low * channels;
+        if (r->places) piece.places = (char *)r->places + w * channels * b;
+        if (r->places_in) piece.places_in = wide->places - low * channels * b;
+        j->fn(&piece);
+        df_piece_done(j->stored, j->out, to + w * channels, n * channels, wide->out);
+    }
+}
 
 /* Computes rows [begin, end) of (batch, depth, height) of the result. */
 static void pool_rows(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
+    const bool widens = df_is_reduced_float(j->stored);
+    widened wide = {0};
+    df_buffer *memory = widens ? widened_of(j, &wide) : NULL;
+    if (widens && !memory) return;
     row r = {.p = {.channels = j->channels, .place_bytes = j->place_bytes}, .back = j->back,
              .width = j->to[2], .wide = j->reach[2], .windows = j->windows[2]};
     for (int k = 0; k < DF_SPACE; k++) {
@@ -231,12 +309,14 @@ static void pool_rows(void *context, int64_t begin, int64_t end)
         r.p.shares[1] = j->windows[1] + high.first;
         if (j->place_bytes == 1) r.p.place = deep.tap * j->taps[0] + high.tap * j->taps[1];
         else r.p.place = j->back ? (d * j->to[1] + h) * j->to[2] : first;
-        r.out = j->out + to * j->bytes;
-        r.in = j->in + from * j->bytes;
+        r.out = df_element(j->stored, j->out, to);
+        r.in = df_element(j->stored, j->in, from);
         if (j->places) r.places = j->places + to * j->place_bytes;
         if (j->places_in) r.places_in = j->places_in + from * j->place_bytes;
-        j->fn(&r);
+        if (widens) run_in_pieces(j, &r, from, to, &wide);
+        else j->fn(&r);
     }
+    df_buffer_release(memory);
 }
 
 /* Number of reaches in the workspace: of each window, in the gradient also of each pixel of a
@@ -305,22 +385,28 @@ static df_status run_windows(const df_call *call, job *j, int64_t ndim, const in
 {
     df_reach *list = call->workspace;
     df_windows w;
+    atomic_bool failed = false;
     double taps = 1;
+    int64_t most[DF_SPACE] = {1, 1, 1};
     if (call->out[0]->size <= 0) return DF_OK;
     df_status status = df_windows_of(call, ndim, shape, attrs, &w, err);
     if (status != DF_OK) return status;
     for (int d = 0; d < DF_SPACE; d++) {
         list = list_reaches(j, &w.dim[d], d, list);
         taps *= (double)df_max(j->reach[d][j->to[d] / 2].n, 1);
+        for (int64_t i = 0; i < j->to[d]; i++) most[d] = df_max(most[d], j->reach[d][i].n);
     }
     find_jumps(j, &w);
     j->channels = w.channels;
-    j->bytes = df_dtypes[call->in[0]->dtype].bytes;
+    j->stored = call->in[0]->dtype;
+    j->most = (most[0] * most[1] * ((most[2] - 1) * j->step[2] + 1) + 1) * w.channels;
+    j->failed = &failed;
     j->in = call->in[0]->data;
     j->out = call->out[0]->data;
     const double each = (double)(j->to[2] * w.channels) * (0.1 + 0.1 * taps);
     const int64_t grain = (int64_t)(8192 / each) + 1;
     df_parallel_for(w.batch * j->to[0] * j->to[1], grain, each, pool_rows, j);
+    if (failed) return df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for a row", call->op->name);
     return DF_OK;
 }
 
@@ -329,7 +415,7 @@ static df_status run_pool(const df_call *call, const row_fn *fns, const df_tenso
                           df_error *err)
 {
     const df_tensor *x = call->in[0];
-    job j = {.fn = fns[x->dtype]};
+    job j = {.fn = fns[df_wide_dtype(x->dtype)]};
     if (places) {
         j.places = places->data;
         j.place_bytes = df_dtypes[places->dtype].bytes;
@@ -340,7 +426,7 @@ static df_status run_pool(const df_call *call, const row_fn *fns, const df_tenso
 static df_status run_grad(const df_call *call, const row_fn *fns, df_error *err)
 {
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
-    job j = {.fn = fns[call->in[0]->dtype], .back = true};
+    job j = {.fn = fns[df_wide_dtype(call->in[0]->dtype)], .back = true};
     if (call->n_in == 2) {
         j.places_in = call->in[1]->data;
         j.place_bytes = df_dtypes[call->in[1]->dtype].bytes;
@@ -369,27 +455,29 @@ static df_status run_avg_pool_grad(const df_call *call, df_error *err)
     return run_grad(call, mean_grad, err);
 }
 
+HALF_OPERANDS(pool, 1, 1)
+
 DF_OP(max_pool) = {.name = "max_pool", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                    .n_out = 2,
                    .n_attrs = DF_N_WINDOW_ATTRS + 1,
-                   .attrs = {DF_WINDOW_ATTRS, {"places", DF_ATTR_DTYPE}}, RUN_IN_FLOAT,
+                   .attrs = {DF_WINDOW_ATTRS, {"places", DF_ATTR_DTYPE}}, RUN_HALF_OF(pool),
                    .infer = infer_max_pool, .workspace = workspace_pool, .run = run_max_pool};
 /* The elements at the positions of maxima. */
 DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2,
                         .n_out = 1, .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS},
-                        RUN_IN_FLOAT, .infer = infer_pick, .workspace = workspace_pool,
+                        RUN_HALF_OF(pool), .infer = infer_pick, .workspace = workspace_pool,
                         .run = run_max_pool_pick};
 DF_OP(max_pool_grad) = {.name = "max_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
-                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_IN_FLOAT,
+                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
                         .infer = infer_grad, .workspace = workspace_grad,
                         .run = run_max_pool_grad};
 DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                    .n_out = 1,
-                   .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS}, RUN_IN_FLOAT,
+                   .n_attrs = DF_N_WINDOW_ATTRS, .attrs = {DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
                    .infer = infer_avg_pool, .workspace = workspace_pool, .run = run_avg_pool};
 DF_OP(avg_pool_grad) = {.name = "avg_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
-                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_IN_FLOAT,
+                        .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
                         .infer = infer_grad, .workspace = workspace_grad,
                         .run = run_avg_pool_grad};
