@@ -18,7 +18,7 @@ static bool is_empty(const df_conv *c)
 
 static void fill_zeros(const df_conv *c, void *to, int64_t size)
 {
-    if (size) memset(to, 0, (size_t)(size * df_conv_bytes(c)));
+    if (size) memset(to, 0, (size_t)(size * df_conv_stored_bytes(c)));
 }
 
 /* --- forward: y --- */

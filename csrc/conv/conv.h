@@ -1,6 +1,6 @@
-/* Convolutions and their gradients over one to three dimensions: channels last, float32 and
- * float64. Called by ops/conv/convolution.c. Works on memory, without tensors or ops. Compiled once
- * per SIMD level. */
+/* Convolutions and their gradients over one to three dimensions: channels last, computed in float32
+ * or float64. Called by ops/conv/convolution.c. Works on memory, without tensors or ops. Compiled
+ * once per SIMD level. */
 #ifndef DF_CONV_H
 #define DF_CONV_H
 
@@ -18,7 +18,9 @@
  * first element of x; the number after the last one follows from the other sizes. Normalised: a
  * stride is 1 if out is 1, a dilation is 1 if kernel is 1, as they have no effect then. */
 typedef struct {
-    df_dtype dtype;
+    df_dtype dtype;  /* of the sums and of epilogues: float32 or float64 */
+    df_dtype stored; /* of x, w, y and their gradients in memory: dtype, or 16-bit floats, which are
+                      * widened while they are packed and rounded once */
     int64_t n, c_in, c_out, groups;
     int64_t in[3], kernel[3], out[3];
     int64_t stride[3], dilation[3], pad[3];

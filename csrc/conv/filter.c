@@ -51,32 +51,38 @@ static filter plan(const df_conv *c)
     f.pieces = df_ceil_div(c->out[2], CHUNK);
     f.view = DF_SYM(df_conv_view_of)(c, NULL);
     f.images = c->n;
-    if (DF_SYM(df_conv_is_padded)(c)) {
-        const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
-        f.images = df_max(1, df_min(c->n, DF_CONV_IMAGES_BYTES / df_max(image, 1)));
-    }
+    if (DF_SYM(df_conv_is_padded)(c))
+        f.images = df_conv_images(c, DF_SYM(df_conv_padded_bytes)(c));
     return f;
 }
 
-/* Bytes of the sums of a slice, for all groups, and of all slices; a single slice is dw itself. */
+/* Bytes of the sums of a slice, for all groups, and of all slices; a single slice is dw itself,
+ * unless dw is rounded. */
 static int64_t slice_bytes(const filter *f)
 {
     return f->weights * f->c->c_out * df_conv_bytes(f->c);
 }
+static bool sums_are_dw(const filter *f) { return f->slices == 1 && !df_conv_widens(f->c); }
 static int64_t sums_bytes(const filter *f)
 {
-    return f->slices == 1 ? 0 : df_conv_align(df_conv_mul_bytes(slice_bytes(f), f->slices));
+    return sums_are_dw(f) ? 0 : df_conv_align(df_conv_mul_bytes(slice_bytes(f), f->slices));
 }
 
-/* True if a job copies its part of dy, because vectors of the last panel are slow to load.
- * copies_x: its part of x, because pixels of x are far apart. */
+/* True if x is read in 16 bits: padded images are float32. */
+static bool widens_x(const filter *f)
+{
+    return df_conv_widens(f->c) && !DF_SYM(df_conv_is_padded)(f->c);
+}
+
+/* True if a job copies its part of dy, to widen it or because vectors of the last panel are slow to
+ * load. copies_x: its part of x, to widen it or because pixels of x are far apart. */
 static bool copies_dy(const filter *f)
 {
-    return !DF_CONV_LOADS_PARTS && f->columns.n % f->columns.lanes;
+    return df_conv_widens(f->c) || (!DF_CONV_LOADS_PARTS && f->columns.n % f->columns.lanes);
 }
 static bool copies_x(const filter *f)
 {
-    return f->c->stride[2] * f->view.pixel * df_conv_bytes(f->c) > FAR;
+    return widens_x(f) || f->c->stride[2] * f->view.pixel * df_conv_bytes(f->c) > FAR;
 }
 
 static int64_t dy_bytes(const filter *f)
@@ -134,8 +140,8 @@ static void add_rows(const filter *f, const places *at, const df_conv_segment *s
         df_conv_segment runs[ROWS];
         char *copy = at->copy + dy_bytes(f);
         const int64_t n_runs = DF_SYM(df_conv_lines)(c, &f->view, row, n, runs);
-        DF_SYM(df_conv_pack_runs)(c->dtype, copy, ROWS, at->x, runs, n_runs, segments, n_segments,
-                                  p.step);
+        DF_SYM(df_conv_pack_runs)(widens_x(f) ? c->stored : c->dtype, copy, ROWS, at->x, runs,
+                                  n_runs, segments, n_segments, p.step);
         for (int64_t i = 0; i < n; i++) starts[i] = i;
         p.a = copy;
         p.segments = &all;
@@ -158,11 +164,11 @@ static void add_chunk(const filter *f, const places *at, const df_conv_segment *
                       int64_t first, int64_t pixels, int64_t row, int64_t end)
 {
     const df_conv *c = f->c;
-    const char *dy = at->dy + first * c->c_out * df_conv_bytes(c);
+    const char *dy = at->dy + first * c->c_out * df_conv_stored_bytes(c);
     int64_t dy_row = c->c_out;
     if (copies_dy(f)) {
         const int64_t width = f->columns.vectors * f->columns.lanes;
-        DF_SYM(df_conv_pack)(c->dtype, at->copy, width, dy, pixels, dy_row, f->columns.n, 1);
+        DF_SYM(df_conv_pack)(c->stored, at->copy, width, dy, pixels, dy_row, f->columns.n, 1);
         dy = at->copy;
         dy_row = width;
     }
@@ -202,8 +208,9 @@ static void job_task(void *context, int64_t begin, int64_t end)
         const int64_t from = f->n_pieces * slice / f->slices;
         const int64_t to = f->n_pieces * (slice + 1) / f->slices;
         places at = {
-            .x = f->view.data + group * f->view.group * bytes, .dy = f->dy + group * n * bytes,
-            .sums = (f->slices == 1 ? f->dw : f->sums + slice * slice_bytes(f)) + group * n * bytes,
+            .x = f->view.data + group * f->view.group * bytes,
+            .dy = f->dy + group * n * df_conv_stored_bytes(c),
+            .sums = (sums_are_dw(f) ? f->dw : f->sums + slice * slice_bytes(f)) + group * n * bytes,
             .copy = f->padded - (job + 1) * copy_bytes(f), .accumulate = f->first > 0};
         for (int64_t i = row; i < end && from == to && !at.accumulate; i++)
             memset(at.sums + i * c->c_out * bytes, 0, (size_t)(n * bytes));
@@ -211,7 +218,7 @@ static void job_task(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Sums the slices for elements [begin, end) of dw. */
+/* Sums the slices for elements [begin, end) of dw. Sums that are rounded are those of slice 0. */
 static void add_task(void *context, int64_t begin, int64_t end)
 {
     const filter *f = context;
@@ -219,11 +226,12 @@ static void add_task(void *context, int64_t begin, int64_t end)
     for (int64_t s = 0; s < f->slices; s++) {
         const df_conv_segment run = {0, end - begin, 0};
         const int64_t zero = 0, bytes = df_conv_bytes(f->c);
-        char *to = f->dw + begin * bytes;
+        char *to = (df_conv_widens(f->c) ? f->sums : f->dw) + begin * bytes;
         const char *from = f->sums + (s * size + begin) * bytes;
-        if (s == 0) memcpy(to, from, (size_t)((end - begin) * bytes));
-        else DF_SYM(df_conv_scatter)(f->c->dtype, to, &zero, 1, &run, 1, from, 0);
+        if (s) DF_SYM(df_conv_scatter)(f->c->dtype, to, &zero, 1, &run, 1, from, 0);
+        else if (to != from) memcpy(to, from, (size_t)((end - begin) * bytes));
     }
+    df_piece_done(f->c->stored, f->dw, begin, end - begin, (float *)f->sums + begin);
 }
 
 void DF_SYM(df_conv_sums_run)(const df_conv *c, const void *x, const void *dy, void *dw,
@@ -231,8 +239,8 @@ void DF_SYM(df_conv_sums_run)(const df_conv *c, const void *x, const void *dy, v
 {
     filter f = plan(c);
     const bool is_padded = DF_SYM(df_conv_is_padded)(c);
-    const int64_t bytes = df_conv_bytes(c), pixels = df_conv_pixels(c);
-    const int64_t image = c->in[0] * c->in[1] * c->in[2] * c->c_in * bytes;
+    const int64_t bytes = df_conv_stored_bytes(c), pixels = df_conv_pixels(c);
+    const int64_t image = df_conv_image(c) * bytes;
     const int64_t jobs = f.slices * c->groups * f.n_tiles;
     f.dw = dw;
     f.sums = workspace;
@@ -247,6 +255,6 @@ void DF_SYM(df_conv_sums_run)(const df_conv *c, const void *x, const void *dy, v
         df_parallel_for(jobs, 1, macs / (double)f.slices * 0.125 / (double)f.columns.lanes,
                         job_task, &f);
     }
-    if (f.slices > 1)
+    if (!sums_are_dw(&f))
         df_parallel_for(f.weights * c->c_out, 4096, 0.1 * (double)f.slices, add_task, &f);
 }

@@ -27,7 +27,8 @@ typedef struct {
                                    * entries */
     df_conv_segment *segments;    /* divided where passes end */
     const char *w;
-    char *packed, *padded, *y;
+    char *packed, *copied, *y;
+    char *sums, *rounded; /* 16-bit floats: y of the images in progress as float32; y */
     const float *x, *scale; /* scale: NULL, or factors of x, whose products are in `scaled` */
     float *scaled;
     bool flipped;
@@ -46,9 +47,25 @@ static forward plan_filters(const df_conv *c)
 }
 
 /* True if images are copied with padding. */
-static bool is_copied(const forward *f)
+static bool is_padded(const forward *f)
 {
     return DF_SYM(df_conv_is_padded)(f->c) && !f->regions;
+}
+
+/* Bytes of a copied image; 0: images are read in place. */
+static int64_t image_bytes(const forward *f)
+{
+    const df_conv *c = f->c;
+    if (is_padded(f)) return DF_SYM(df_conv_padded_bytes)(c);
+    return df_conv_widens(c) ? df_conv_mul_bytes(df_conv_image(c), df_conv_bytes(c)) : 0;
+}
+
+/* Bytes of the sums of an image; 0: the sums are y. */
+static int64_t sums_bytes(const forward *f)
+{
+    const df_conv *c = f->c;
+    if (!df_conv_widens(c)) return 0;
+    return df_conv_align(df_conv_mul_bytes(df_conv_pixels(c) * c->c_out, df_conv_bytes(c)));
 }
 
 static forward plan(const df_conv *c, df_conv_regions *regions)
@@ -59,10 +76,8 @@ static forward plan(const df_conv *c, df_conv_regions *regions)
     f.n_segments = df_conv_taps(c) + f.k / f.depth + 1;
     f.images = c->n;
     f.regions = DF_SYM(df_conv_cut_regions)(c, regions) ? regions : NULL;
-    if (is_copied(&f)) {
-        const int64_t image = DF_SYM(df_conv_padded_bytes)(c);
-        f.images = df_max(1, df_min(c->n, DF_CONV_IMAGES_BYTES / df_max(image, 1)));
-    }
+    const int64_t image = df_max(image_bytes(&f), sums_bytes(&f));
+    if (image) f.images = df_conv_images(c, image);
     return f;
 }
 
@@ -74,10 +89,9 @@ static int64_t packed_bytes(const forward *f)
     return df_conv_mul_bytes(df_conv_mul_bytes(width, f->k), f->c->groups);
 }
 
-static int64_t padded_bytes(const forward *f)
+static int64_t copied_bytes(const forward *f)
 {
-    if (!is_copied(f)) return 0;
-    return df_conv_mul_bytes(DF_SYM(df_conv_padded_bytes)(f->c), f->images);
+    return df_conv_align(df_conv_mul_bytes(image_bytes(f), f->images));
 }
 
 static int64_t scaled_bytes(const df_conv *c)
@@ -93,7 +107,9 @@ int64_t DF_SYM(df_conv_windows_workspace)(const df_conv *c)
     const int64_t table = df_conv_mul_bytes(f.n_segments, sizeof(df_conv_segment));
     return df_conv_sum_bytes(
         df_conv_sum_bytes(df_conv_align(table), c->packed ? 0 : packed_bytes(&f)),
-        c->scaled ? scaled_bytes(c) : padded_bytes(&f));
+        c->scaled ? scaled_bytes(c)
+                  : df_conv_sum_bytes(copied_bytes(&f),
+                                      df_conv_mul_bytes(sums_bytes(&f), f.images)));
 }
 
 /* Packed weights of a panel of a group. */
@@ -113,8 +129,8 @@ static void pack_flipped(const forward *f, int64_t group, int64_t col, int64_t c
     const int64_t bytes = df_conv_bytes(c), taps = df_conv_taps(c), inner = df_conv_group_in(c);
     for (int64_t t = 0; t < taps; t++) {
         const int64_t row = (taps - 1 - t) * df_conv_group_out(c) + col;
-        const char *from = f->w + (row * c->c_in + group * inner) * bytes;
-        DF_SYM(df_conv_pack)(c->dtype, to + t * inner * width * bytes, width, from, inner, 1, cols,
+        const char *from = f->w + (row * c->c_in + group * inner) * df_conv_stored_bytes(c);
+        DF_SYM(df_conv_pack)(c->stored, to + t * inner * width * bytes, width, from, inner, 1, cols,
                              c->c_in);
     }
 }
@@ -133,7 +149,7 @@ static void pack_task(void *context, int64_t begin, int64_t end)
         if (f->flipped)
             pack_flipped(f, group, col, cols, width, to);
         else
-            DF_SYM(df_conv_pack)(c->dtype, to, width, f->w + at * df_conv_bytes(c), f->k,
+            DF_SYM(df_conv_pack)(c->stored, to, width, f->w + at * df_conv_stored_bytes(c), f->k,
                                  c->c_out, cols, 1);
     }
 }
@@ -280,6 +296,16 @@ static void finish_tile(const forward *f, const tile *t, int64_t rows)
     }
 }
 
+/* Rounds a piece of the sums, as an epilogue. */
+static void round_piece(const void *context, int64_t row, int64_t rows, int64_t col0, int64_t cols,
+                        void *sums, int64_t ld)
+{
+    const forward *f = context;
+    for (int64_t i = 0; i < rows; i++)
+        df_piece_done(f->c->stored, f->rounded, (row + i) * f->c->c_out + col0, cols,
+                      (const float *)sums + i * ld);
+}
+
 /* Multiplies pixels by the scale. */
 static void scale_task(void *context, int64_t begin, int64_t end)
 {
@@ -364,19 +390,24 @@ static void cut_jobs(forward *f)
 static void run(forward *f, const void *x, const void *w, void *y, void *workspace)
 {
     const df_conv *c = f->c;
-    const bool copied = is_copied(f);
-    const int64_t bytes = df_conv_bytes(c), pixels = df_conv_pixels(c);
-    const int64_t image = c->in[0] * c->in[1] * c->in[2] * c->c_in * bytes;
+    const bool padded = is_padded(f), widens = df_conv_widens(c);
+    const int64_t pixels = df_conv_pixels(c);
+    const int64_t image = df_conv_image(c) * df_conv_stored_bytes(c);
     const int64_t table = df_conv_align(f->n_segments * (int64_t)sizeof(df_conv_segment));
     f->w = w;
     f->y = y;
     f->segments = workspace;
     f->packed = c->packed ? (char *)w : (char *)workspace + table;
-    f->padded = (char *)workspace + table + (c->packed ? 0 : packed_bytes(f));
-    f->scaled = (float *)f->padded;
+    f->copied = (char *)workspace + table + (c->packed ? 0 : packed_bytes(f));
+    f->sums = f->copied + copied_bytes(f);
+    f->scaled = (float *)f->copied;
     f->x = x;
-    f->view = copied ? DF_SYM(df_conv_view_of)(c, f->padded)
-                     : DF_SYM(df_conv_in_place)(c, f->scale ? f->scaled : x);
+    f->view = padded ? DF_SYM(df_conv_view_of)(c, f->copied)
+                     : DF_SYM(df_conv_in_place)(c, f->scale || widens ? f->copied : x);
+    if (widens) {
+        f->rounded = y;
+        f->epilogue = (df_product_epilogue){.piece = round_piece, .context = f};
+    }
     f->view.apart = f->regions != NULL;
     cut_segments(f);
     if (!c->packed) pack_all(f);
@@ -384,7 +415,9 @@ static void run(forward *f, const void *x, const void *w, void *y, void *workspa
         const int64_t n = df_min(f->images, c->n - i);
         f->pixel0 = i * pixels;
         f->pixels = n * pixels;
-        if (copied) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f->padded);
+        if (padded) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f->copied);
+        else if (widens) DF_SYM(df_conv_widen)(c, (const char *)x + i * image, n, f->copied);
+        if (widens) f->y = f->sums - f->pixel0 * c->c_out * df_conv_bytes(c);
         cut_jobs(f);
         if (f->scale && !f->by_rows)
             df_parallel_for(f->pixels, 4, 0.1 * (double)c->c_in, scale_task, f);

@@ -48,15 +48,16 @@ typedef struct {
 static void pad_line(const padding *p, char *to, const char *from)
 {
     const df_conv *c = p->c;
-    const int64_t pixel = p->to.pixel * df_conv_bytes(c), step = c->c_in * df_conv_bytes(c);
+    const int64_t pixel = p->to.pixel * df_conv_bytes(c), step = c->c_in * df_conv_stored_bytes(c);
     const int64_t size = df_conv_extent(c, 2), before = df_min(c->pad[2], size);
     const int64_t n = from ? df_min(c->in[2], size - before) : 0;
     memset(to, 0, (size_t)(before * pixel));
     to += before * pixel;
     if (c->groups == 1) {
-        if (n) memcpy(to, from, (size_t)(n * pixel));
+        if (n) DF_SYM(df_copy_wide)(c->stored, n * p->to.pixel, to, from);
     } else {
-        for (int64_t i = 0; i < n; i++) memcpy(to + i * pixel, from + i * step, (size_t)pixel);
+        for (int64_t i = 0; i < n; i++)
+            DF_SYM(df_copy_wide)(c->stored, p->to.pixel, to + i * pixel, from + i * step);
     }
     memset(to + n * pixel, 0, (size_t)((size - before - n) * pixel));
 }
@@ -75,7 +76,7 @@ static void pad_task(void *context, int64_t begin, int64_t end)
         const int64_t from = (((i * c->in[0] + d) * c->in[1] + h) * c->in[2]) * c->c_in +
                              group * p->to.pixel;
         pad_line(p, (char *)p->to.data + line * p->to.row * bytes,
-                 inside ? p->x + from * bytes : NULL);
+                 inside ? p->x + from * df_conv_stored_bytes(c) : NULL);
     }
 }
 
@@ -84,6 +85,19 @@ void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padde
     padding p = {.c = c, .to = DF_SYM(df_conv_view_of)(c, padded), .x = x};
     const int64_t lines = n * c->groups * df_conv_extent(c, 0) * df_conv_extent(c, 1);
     df_parallel_for(lines, df_max(1, 16384 / p.to.row), 0.1 * (double)p.to.row, pad_task, &p);
+}
+
+static void widen_task(void *context, int64_t begin, int64_t end)
+{
+    const padding *p = context;
+    DF_SYM(df_copy_wide)(p->c->stored, end - begin, df_element(p->c->dtype, p->to.data, begin),
+                         df_element(p->c->stored, p->x, begin));
+}
+
+void DF_SYM(df_conv_widen)(const df_conv *c, const void *x, int64_t n, void *to)
+{
+    padding p = {.c = c, .to = {.data = to}, .x = x};
+    df_parallel_for(n * df_conv_image(c), 16384, 0.1, widen_task, &p);
 }
 
 /* A counter over three dimensions; `step` is the distance of neighbours along each. */

@@ -5,6 +5,7 @@
 
 #include "conv/conv.h"
 #include "conv/panel.h"
+#include "gemm/half.h"
 
 #define DF_CONV_DEPTH_BYTES 4096 /* depth of a pass: a panel of B is then at most 256 KB (L2) */
 #define DF_CONV_IMAGES_BYTES ((int64_t)2 << 20) /* padded images at a time */
@@ -34,17 +35,32 @@ static inline int64_t df_conv_extent(const df_conv *c, int d)
     return (c->out[d] - 1) * c->stride[d] + (c->kernel[d] - 1) * c->dilation[d] + 1;
 }
 static inline int64_t df_conv_bytes(const df_conv *c) { return df_dtypes[c->dtype].bytes; }
+static inline int64_t df_conv_stored_bytes(const df_conv *c) { return df_dtypes[c->stored].bytes; }
+/* True if x, w and y are 16-bit floats. */
+static inline bool df_conv_widens(const df_conv *c) { return df_is_reduced_float(c->stored); }
+/* Elements of an image. */
+static inline int64_t df_conv_image(const df_conv *c)
+{
+    return c->in[0] * c->in[1] * c->in[2] * c->c_in;
+}
 
-/* True if images must be copied: they have padding, or groups. */
+/* True if images are copied with padding, or because of groups. */
 bool DF_SYM(df_conv_is_padded)(const df_conv *c);
 /* Bytes of a padded image; -1 if more than 64 bits can count. */
 int64_t DF_SYM(df_conv_padded_bytes)(const df_conv *c);
+/* The number of images to copy at a time, with `bytes` of memory for each. */
+static inline int64_t df_conv_images(const df_conv *c, int64_t bytes)
+{
+    return df_max(1, df_min(c->n, DF_CONV_IMAGES_BYTES / df_max(bytes, 1)));
+}
 /* The layout of x, or of the padded copies of its images. */
 df_conv_view DF_SYM(df_conv_view_of)(const df_conv *c, const void *x);
 /* The layout of x, read in place. */
 df_conv_view DF_SYM(df_conv_in_place)(const df_conv *c, const void *x);
-/* Copies n images from x on, with padding, to `padded`. */
+/* Copies n images from x on to the layout of df_conv_view_of or df_conv_in_place, in the dtype of
+ * the sums. */
 void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padded);
+void DF_SYM(df_conv_widen)(const df_conv *c, const void *x, int64_t n, void *to);
 
 /* Start offsets of the windows of n output pixels, numbered through the images from `first` on. */
 void DF_SYM(df_conv_windows)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,

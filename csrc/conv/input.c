@@ -24,7 +24,7 @@ typedef struct {
     int axis;                /* dimension along which bands are divided */
     int64_t band, halo;      /* output pixels of a band, and before it that reach into it */
     int64_t bands, band_size; /* bands of an image; elements of a band */
-    char *packed, *padded, *dx;
+    char *packed, *padded, *copies, *dx; /* copies: of dy, per band in progress; 16-bit floats */
     const char *w, *dy;
 } input;
 
@@ -73,12 +73,20 @@ static int64_t packed_bytes(const input *f)
     return df_conv_align(df_conv_mul_bytes(width, f->c->c_out));
 }
 
+/* Bytes of a widened tile of dy. */
+static int64_t copy_bytes(const input *f)
+{
+    const int64_t row = df_conv_widens(f->c) ? df_conv_group_out(f->c) * df_conv_bytes(f->c) : 0;
+    return df_conv_mul_bytes(DF_CONV_TILE_ROWS, row);
+}
+
 int64_t DF_SYM(df_conv_places_workspace)(const df_conv *c)
 {
     const input f = plan(c);
     if (DF_SYM(df_conv_padded_bytes)(c) < 0) return -1;
-    const int64_t image = df_conv_mul_bytes(f.band_size * df_conv_bytes(c), f.bands * c->groups);
-    return df_conv_sum_bytes(packed_bytes(&f), df_conv_mul_bytes(image, f.images));
+    const int64_t bands = df_conv_mul_bytes(f.bands * c->groups, f.images);
+    const int64_t each = df_conv_sum_bytes(f.band_size * df_conv_bytes(c), copy_bytes(&f));
+    return df_conv_sum_bytes(packed_bytes(&f), df_conv_mul_bytes(each, bands));
 }
 
 static char *packed_panel(const input *f, int64_t group, int64_t panel)
@@ -97,15 +105,16 @@ static void pack_task(void *context, int64_t begin, int64_t end)
         const int64_t group = i / f->columns.n_panels, panel = i % f->columns.n_panels;
         const int64_t col = df_conv_panel_start(&f->columns, panel);
         const int64_t width = df_conv_panel_start(&f->columns, panel + 1) - col;
-        const char *from = f->w + (col * c->c_out + group * outputs) * df_conv_bytes(c);
-        DF_SYM(df_conv_pack)(c->dtype, packed_panel(f, group, panel), width, from, outputs, 1,
+        const char *from = f->w + (col * c->c_out + group * outputs) * df_conv_stored_bytes(c);
+        DF_SYM(df_conv_pack)(c->stored, packed_panel(f, group, panel), width, from, outputs, 1,
                              df_min(width, f->columns.n - col), c->c_out);
     }
 }
 
-/* Adds the contributions of `rows` output pixels of an image, from `pixel` on, to its group. */
+/* Adds the contributions of `rows` output pixels of an image, from `pixel` on, to its group.
+ * `copy`: memory for their dy, widened. */
 static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pixel, int64_t rows,
-                       char *to)
+                       char *to, float *copy)
 {
     const df_conv *c = f->c;
     const int64_t outputs = df_conv_group_out(c);
@@ -113,13 +122,19 @@ static void add_pixels(const input *f, int64_t image, int64_t group, int64_t pix
     int64_t from[DF_CONV_TILE_ROWS], windows[DF_CONV_TILE_ROWS];
     df_conv_segment runs[PANEL / sizeof(float)], whole = {0, outputs, 0};
     const int64_t first = (f->first + image) * df_conv_pixels(c) + pixel;
-    for (int64_t i = 0; i < rows; i++) from[i] = (first + i) * c->c_out + group * outputs;
+    for (int64_t i = 0; i < rows; i++) {
+        from[i] = (first + i) * c->c_out + group * outputs;
+        if (!df_conv_widens(c)) continue;
+        df_piece(c->stored, f->dy, from[i], outputs, copy + i * outputs);
+        from[i] = i * outputs;
+    }
     DF_SYM(df_conv_windows)(c, &f->view, pixel, rows, windows);
     for (int64_t i = 0; i < f->columns.n_panels; i++) {
         const int64_t col = df_conv_panel_start(&f->columns, i);
         const int64_t width = df_conv_panel_start(&f->columns, i + 1) - col;
         const int64_t cols = df_min(width, f->columns.n - col);
-        const df_conv_panel p = {.n_rows = rows, .cols = width, .a = f->dy, .rows = from,
+        const df_conv_panel p = {.n_rows = rows, .cols = width,
+                                 .a = df_conv_widens(c) ? (void *)copy : f->dy, .rows = from,
                                  .segments = &whole, .n_segments = 1, .step = 1,
                                  .b = packed_panel(f, group, i), .b_row = width,
                                  .c = product, .c_row = width};
@@ -135,10 +150,11 @@ static void copy_inside(const input *f, int64_t image, int64_t group, const char
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c), pixel = f->view.pixel * bytes;
-    const int64_t step = c->c_in * bytes, width = df_conv_extent(c, 2);
+    const int64_t stored = df_conv_stored_bytes(c), width = df_conv_extent(c, 2);
+    const int64_t step = c->c_in * stored;
     const int64_t n = df_max(0, df_min(c->in[2], width - c->pad[2]));
     char *to = f->dx + (((f->first + image) * c->in[0] * c->in[1] * c->in[2]) * c->c_in +
-                        group * f->view.pixel) * bytes;
+                        group * f->view.pixel) * stored;
     for (int64_t line = 0; line < c->in[0] * c->in[1]; line++, to += c->in[2] * step) {
         const int64_t d = line / c->in[1] + c->pad[0], h = line % c->in[1] + c->pad[1];
         const int64_t at = f->axis ? h : d;
@@ -147,14 +163,17 @@ static void copy_inside(const input *f, int64_t image, int64_t group, const char
         const int64_t filled = inside ? n : 0;
         const char *row = from + (d * f->view.plane + h * f->view.row) * bytes + c->pad[2] * pixel;
         for (int64_t i = 0; i < filled && c->groups > 1; i++)
-            memcpy(to + i * step, row + i * pixel, (size_t)pixel);
-        if (filled && c->groups == 1) memcpy(to, row, (size_t)(filled * pixel));
-        for (int64_t i = filled; i < c->in[2]; i++) memset(to + i * step, 0, (size_t)pixel);
+            DF_SYM(df_copy_narrow)(c->stored, f->view.pixel, to + i * step, row + i * pixel);
+        if (filled && c->groups == 1)
+            DF_SYM(df_copy_narrow)(c->stored, filled * f->view.pixel, to, row);
+        for (int64_t i = filled; i < c->in[2]; i++)
+            memset(to + i * step, 0, (size_t)(f->view.pixel * stored));
     }
 }
 
 /* Computes a band of a group of an image. */
-static void run_band(const input *f, int64_t image, int64_t group, int64_t band, char *padded)
+static void run_band(const input *f, int64_t image, int64_t group, int64_t band, char *padded,
+                     float *copy)
 {
     const df_conv *c = f->c;
     const int64_t bytes = df_conv_bytes(c), stride = c->stride[f->axis];
@@ -164,7 +183,8 @@ static void run_band(const input *f, int64_t image, int64_t group, int64_t band,
     char *to = padded - first * stride * (f->axis ? f->view.row : f->view.plane) * bytes;
     memset(padded, 0, (size_t)(f->band_size * bytes));
     for (int64_t pixel = first * pixels; pixel < end * pixels; pixel += DF_CONV_TILE_ROWS)
-        add_pixels(f, image, group, pixel, df_min(DF_CONV_TILE_ROWS, end * pixels - pixel), to);
+        add_pixels(f, image, group, pixel, df_min(DF_CONV_TILE_ROWS, end * pixels - pixel), to,
+                   copy);
     copy_inside(f, image, group, to, band ? own * stride : 0,
                 band + 1 < f->bands ? end * stride : INT64_MAX);
 }
@@ -176,7 +196,7 @@ static void band_task(void *context, int64_t begin, int64_t end)
     const int64_t groups = f->c->groups, bytes = f->band_size * df_conv_bytes(f->c);
     for (int64_t i = begin; i < end; i++)
         run_band(f, i / f->bands / groups, i / f->bands % groups, i % f->bands,
-                 f->padded + i * bytes);
+                 f->padded + i * bytes, (float *)(f->copies + i * copy_bytes(f)));
 }
 
 void DF_SYM(df_conv_places_run)(const df_conv *c, const void *w, const void *dy, void *dx,
@@ -188,7 +208,8 @@ void DF_SYM(df_conv_places_run)(const df_conv *c, const void *w, const void *dy,
     f.dy = dy;
     f.dx = dx;
     f.packed = workspace;
-    f.padded = f.packed + packed_bytes(&f);
+    f.copies = f.packed + packed_bytes(&f);
+    f.padded = f.copies + copy_bytes(&f) * f.bands * c->groups * f.images;
     df_parallel_for(c->groups * f.columns.n_panels, 1,
                     (double)(f.columns.lanes * df_conv_group_out(c)), pack_task, &f);
     for (f.first = 0; f.first < c->n; f.first += f.images) {

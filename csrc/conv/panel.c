@@ -1,6 +1,7 @@
 /* The arithmetic of convolutions, see panel.h. */
 #include "simd/vmath.h"
 #include "conv/panel.h"
+#include "gemm/half.h"
 
 /* Heights of the kernels with up to three vectors, and with four. */
 #if DF_CONV_COLS == 4
@@ -62,15 +63,32 @@ void DF_SYM(df_conv_panel_run)(df_dtype dtype, const df_conv_panel *panel)
 void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *from, int64_t rows,
                           int64_t row_step, int64_t cols, int64_t col_step)
 {
-    (dtype == DF_F64 ? DF_HAS(F64, conv_pack_f64) : conv_pack_f32)(to, width, from, rows, row_step,
-                                                              cols, col_step);
+    if (df_is_reduced_float(dtype))
+        (dtype == DF_BF16 ? DF_SYM(df_pack_bf16) : DF_SYM(df_pack_f16))(to, width, from, cols,
+                                                                       col_step, rows, row_step);
+    else
+        (dtype == DF_F64 ? DF_HAS(F64, conv_pack_f64) : conv_pack_f32)(
+            to, width, from, rows, row_step, cols, col_step);
+}
+
+static void pack_half_runs(df_dtype half, float *to, int64_t width, const uint16_t *a,
+                           const df_conv_segment *runs, int64_t n_runs,
+                           const df_conv_segment *segments, int64_t n_segments, int64_t step)
+{
+    for (int64_t s = 0; s < n_segments; s++)
+        for (int64_t k = 0; k < segments[s].length; k++, to += width)
+            for (int64_t r = 0, at = 0; r < n_runs; at += runs[r++].length)
+                df_piece(half, a, runs[r].offset + segments[s].offset + k * step, runs[r].length,
+                         to + at);
 }
 
 void DF_SYM(df_conv_pack_runs)(df_dtype dtype, void *to, int64_t width, const void *a,
                                const df_conv_segment *runs, int64_t n_runs,
                                const df_conv_segment *segments, int64_t n_segments, int64_t step)
 {
-    (dtype == DF_F64 ? DF_HAS(F64, pack_runs_f64) : pack_runs_f32)(
+    if (df_is_reduced_float(dtype))
+        pack_half_runs(dtype, to, width, a, runs, n_runs, segments, n_segments, step);
+    else (dtype == DF_F64 ? DF_HAS(F64, pack_runs_f64) : pack_runs_f32)(
         to, width, a, runs, n_runs, segments, n_segments, step);
 }
 

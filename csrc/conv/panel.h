@@ -71,13 +71,13 @@ static inline int64_t df_conv_panel_start(const df_conv_columns *c, int64_t pane
 }
 
 /* Packs rows x cols elements of B, row_step and col_step apart, padded with zeros to `width`
- * columns. One of the steps is 1. */
+ * columns. One of the steps is 1. 16-bit floats are widened. */
 void DF_SYM(df_conv_pack)(df_dtype dtype, void *to, int64_t width, const void *from, int64_t rows,
                           int64_t row_step, int64_t cols, int64_t col_step);
 
 /* Packs the elements of A for `runs` of adjacent rows, segment by segment: the elements of a run
  * are adjacent at a + run.offset + segment.offset + k * step, and stored `width` apart per
- * element. */
+ * element. 16-bit floats are widened. */
 void DF_SYM(df_conv_pack_runs)(df_dtype dtype, void *to, int64_t width, const void *a,
                                const df_conv_segment *runs, int64_t n_runs,
                                const df_conv_segment *segments, int64_t n_segments, int64_t step);

@@ -12,6 +12,7 @@
 
 #include "base/thread.h"
 #include "conv/panel.h"
+#include "gemm/half.h"
 #include "simd/lanes.h"
 
 #include <stdatomic.h>
@@ -63,7 +64,8 @@ static int64_t n_taps(const df_conv *c) { return c->kernel[1] * c->kernel[2]; }
 
 /* Images with channels last whose squares are read or written. */
 typedef struct {
-    float *data;
+    df_dtype stored; /* of data: float32, or 16-bit floats */
+    char *data;
     float *outside; /* buffer for pixels beyond the edges */
     int64_t h, w, c;
     int64_t top, left; /* rows and columns beyond the edges at which the first square begins */
@@ -87,20 +89,22 @@ typedef struct {
 static int64_t padded(int64_t floats) { return df_ceil_div(floats, 16) * 16; }
 
 /* Floats of a slot: transformed patches and tiles of a block, pixels beyond the edges, rows of a
- * product. */
+ * product, a widened square. */
 static int64_t slot_floats(const pass *p)
 {
+    const int64_t square = p->x.stored == DF_F32 ? 0 : POINTS * df_max(p->x.c, p->y.c);
     return padded(POINTS * p->block * p->x.c) + padded(POINTS * p->block * p->y.c) +
-           padded(p->y.c) + padded(2 * df_max(p->block, p->x.c));
+           padded(p->y.c) + padded(2 * df_max(p->block, p->x.c)) + padded(square);
 }
 
 static pass cut(const df_conv *c)
 {
     const filtering *f = filtering_of(c);
     pass p = {.f = f,
-              .x = {.h = c->in[1], .w = c->in[2], .c = c->c_in, .top = c->pad[1],
-                    .left = c->pad[2], .size = PATCH},
-              .y = {.h = c->out[1], .w = c->out[2], .c = c->c_out, .size = f->tile}};
+              .x = {.stored = c->stored, .h = c->in[1], .w = c->in[2], .c = c->c_in,
+                    .top = c->pad[1], .left = c->pad[2], .size = PATCH},
+              .y = {.stored = c->stored, .h = c->out[1], .w = c->out[2], .c = c->c_out,
+                    .size = f->tile}};
     p.tile_cols = df_ceil_div(c->out[2], f->tile);
     p.image_tiles = df_ceil_div(c->out[1], f->tile) * p.tile_cols;
     p.n_tiles = c->n * p.image_tiles;
@@ -113,16 +117,16 @@ static pass cut(const df_conv *c)
     return p;
 }
 
-/* Finds the addresses of the pixels of a tile; `offsets` are the offsets of a square's pixels from
- * its first. */
+/* Finds the addresses of the pixels of a tile; `offsets` are the byte offsets of a square's pixels
+ * from its first. */
 static void find_pixels(const pass *p, const image *x, const int64_t *offsets, int64_t tile,
                         float **to)
 {
     const int64_t n = tile / p->image_tiles, in_image = tile % p->image_tiles;
     const int64_t row = in_image / p->tile_cols * p->f->tile - x->top;
     const int64_t col = in_image % p->tile_cols * p->f->tile - x->left;
-    float *first = x->data + ((n * x->h + row) * x->w + col) * x->c;
-    for (int i = 0; i < POINTS; i++) to[i] = first + offsets[i];
+    char *first = df_element(x->stored, x->data, ((n * x->h + row) * x->w + col) * x->c);
+    for (int i = 0; i < POINTS; i++) to[i] = (float *)(first + offsets[i]);
     if (row >= 0 && row + x->size <= x->h && col >= 0 && col + x->size <= x->w) return;
     for (int i = 0; i < x->size; i++)
         for (int j = 0; j < x->size; j++)
@@ -130,21 +134,35 @@ static void find_pixels(const pass *p, const image *x, const int64_t *offsets, i
                 to[i * x->size + j] = x->outside;
 }
 
+/* The memory of a widened square at the end of a slot. */
+static float *square_of(const pass *p, float *slot)
+{
+    return slot + p->slot_floats - padded(POINTS * df_max(p->x.c, p->y.c));
+}
+
 /* Transforms the squares of `count` tiles from pixels to points, (POINTS, count, c), or back. */
 static void transform(const pass *p, const image *x, int64_t first, int64_t count, float *points,
-                      squares f, bool back)
+                      squares f, bool back, float *slot)
 {
-    float *pixels[2][POINTS], *at[POINTS];
+    float *pixels[2][POINTS], *at[POINTS], *wide[POINTS];
     int64_t offsets[POINTS];
+    const bool widens = df_is_reduced_float(x->stored);
+    const int n_pixels = x->size * x->size;
     for (int i = 0; i < POINTS; i++) {
-        offsets[i] = (i / x->size * x->w + i % x->size) * x->c;
+        offsets[i] = (i / x->size * x->w + i % x->size) * x->c * df_dtypes[x->stored].bytes;
         at[i] = points + i * count * x->c;
+        wide[i] = widens ? square_of(p, slot) + i * x->c : NULL;
     }
     find_pixels(p, x, offsets, first, pixels[0]);
     for (int64_t t = 0; t < count; t++) {
         float **now = pixels[t % 2], **next = pixels[(t + 1) % 2];
         find_pixels(p, x, offsets, first + df_min(t + 1, count - 1), next);
-        f((const float *const *)(back ? at : now), back ? now : at, next, x->c);
+        for (int i = 0; i < n_pixels && widens && !back; i++)
+            DF_SYM(df_copy_wide)(x->stored, x->c, wide[i], now[i]);
+        float **in = widens ? wide : now;
+        f((const float *const *)(back ? at : in), back ? in : at, widens ? in : next, x->c);
+        for (int i = 0; i < n_pixels && widens && back; i++)
+            DF_SYM(df_copy_narrow)(x->stored, x->c, now[i], wide[i]);
         for (int i = 0; i < POINTS; i++) at[i] += x->c;
     }
 }
@@ -152,8 +170,9 @@ static void transform(const pass *p, const image *x, int64_t first, int64_t coun
 /* Transforms filters w (taps squared, n) to points (36, n), n = c * k. */
 typedef struct {
     const filtering *f;
-    const float *from;
-    float *to;
+    df_dtype stored; /* of filters */
+    const void *from;
+    void *to;
     int64_t n, c, k;
     int64_t n_sums; /* partial sums that the gradient adds */
 } weights;
@@ -162,9 +181,10 @@ static void weights_task(void *context, int64_t begin, int64_t end)
 {
     const weights *j = context;
     const float *from[MAX_TAPS * MAX_TAPS];
-    float *to[POINTS];
-    for (int i = 0; i < j->f->taps * j->f->taps; i++) from[i] = j->from + i * j->n + begin;
-    for (int i = 0; i < POINTS; i++) to[i] = j->to + i * j->n + begin;
+    float *to[POINTS], wide[MAX_TAPS * MAX_TAPS][WEIGHTS];
+    for (int i = 0; i < j->f->taps * j->f->taps; i++)
+        from[i] = df_piece(j->stored, j->from, i * j->n + begin, end - begin, wide[i]);
+    for (int i = 0; i < POINTS; i++) to[i] = (float *)j->to + i * j->n + begin;
     j->f->weights(from, to, end - begin);
 }
 
@@ -201,10 +221,10 @@ static void output_block(const pass *p, int64_t first, int64_t count, float *slo
     float *x = slot, *y = x + padded(POINTS * p->block * c);
     image out = p->y;
     out.outside = y + padded(POINTS * p->block * k);
-    transform(p, &p->x, first, count, x, input_squares_f32, false);
+    transform(p, &p->x, first, count, x, input_squares_f32, false, slot);
     const products g = {.m = count, .n = k, .k = c, .row = c, .step = 1};
     multiply(&g, x, p->filter, y, (int64_t *)(out.outside + padded(k)));
-    transform(p, &out, first, count, y, p->f->output, true);
+    transform(p, &out, first, count, y, p->f->output, true, slot);
 }
 
 static void output_task(void *context, int64_t begin, int64_t end)
@@ -233,7 +253,8 @@ int64_t DF_SYM(df_winograd_transformed_each)(const df_conv *c)
 
 void DF_SYM(df_winograd_transform)(const df_conv *c, const void *w, void *to)
 {
-    weights j = {.f = filtering_of(c), .from = w, .to = to, .n = c->c_in * c->c_out};
+    weights j = {.f = filtering_of(c), .stored = c->stored, .from = w, .to = to,
+                 .n = c->c_in * c->c_out};
     df_parallel_for(j.n, WEIGHTS, 1.5, weights_task, &j);
 }
 
@@ -257,7 +278,7 @@ void DF_SYM(df_winograd_forward)(const df_conv *c, const void *x, const void *w,
     memset(zeros, 0, (size_t)c->c_in * sizeof(float));
     if (!c->transformed)
         DF_SYM(df_winograd_transform)(c, w, workspace);
-    p.x.data = (float *)x;
+    p.x.data = (char *)x;
     p.x.outside = zeros;
     p.y.data = y;
     p.filter = c->transformed ? (float *)w : workspace;
@@ -285,8 +306,11 @@ static void turn_task(void *context, int64_t begin, int64_t end)
     const weights *j = context;
     for (int64_t row = begin; row < end; row++) {
         const int64_t tap = j->f->taps * j->f->taps - 1 - row / j->k;
-        const float *from = j->from + tap * j->c * j->k + row % j->k;
-        for (int64_t c = 0; c < j->c; c++) j->to[row * j->c + c] = from[c * j->k];
+        const int64_t from = tap * j->c * j->k + row % j->k, to = row * j->c;
+        for (int64_t c = 0; c < j->c && j->stored == DF_F32; c++)
+            ((float *)j->to)[to + c] = ((const float *)j->from)[from + c * j->k];
+        for (int64_t c = 0; c < j->c && j->stored != DF_F32; c++)
+            ((uint16_t *)j->to)[to + c] = ((const uint16_t *)j->from)[from + c * j->k];
     }
 }
 
@@ -301,7 +325,8 @@ void DF_SYM(df_winograd_input)(const df_conv *c, const void *w, const void *dy, 
 {
     const df_conv r = reversed(c);
     float *turned = workspace, *rest = turned + padded(n_taps(c) * c->c_in * c->c_out);
-    weights j = {.f = filtering_of(c), .from = w, .to = turned, .c = c->c_in, .k = c->c_out};
+    weights j = {.f = filtering_of(c), .stored = c->stored, .from = w, .to = turned,
+                 .c = c->c_in, .k = c->c_out};
     df_parallel_for(n_taps(c) * c->c_out, 16, (double)c->c_in, turn_task, &j);
     DF_SYM(df_winograd_forward)(&r, dy, turned, dx, rest);
 }
@@ -314,8 +339,8 @@ static void filter_block(const pass *p, int64_t block, float *sums, bool accumul
     const int64_t first = block * p->block, count = df_min(p->block, p->n_tiles - first);
     const int64_t c = p->x.c, k = p->y.c;
     float *x = slot, *y = x + padded(POINTS * p->block * c);
-    transform(p, &p->x, first, count, x, input_squares_f32, false);
-    transform(p, &p->y, first, count, y, p->f->output_gradient, false);
+    transform(p, &p->x, first, count, x, input_squares_f32, false, slot);
+    transform(p, &p->y, first, count, y, p->f->output_gradient, false, slot);
     const products g = {.m = c, .n = k, .k = count, .row = 1, .step = c, .accumulate = accumulate};
     multiply(&g, x, y, sums, (int64_t *)(y + padded(POINTS * p->block * k) + padded(k)));
 }
@@ -338,17 +363,22 @@ static void weight_gradients_task(void *context, int64_t begin, int64_t end)
 {
     const weights *j = context;
     const float *from[POINTS];
-    float *to[MAX_TAPS * MAX_TAPS], sums[POINTS][WEIGHTS];
+    float *to[MAX_TAPS * MAX_TAPS] = {0}, sums[POINTS][WEIGHTS], wide[MAX_TAPS * MAX_TAPS][WEIGHTS];
+    const float *all = j->from;
+    const int taps = j->f->taps * j->f->taps;
     for (int i = 0; i < POINTS; i++) {
-        memcpy(sums[i], j->from + i * j->n + begin, (size_t)(end - begin) * sizeof(float));
+        memcpy(sums[i], all + i * j->n + begin, (size_t)(end - begin) * sizeof(float));
         for (int64_t s = 1; s < j->n_sums; s++) {
-            const float *more = j->from + (s * POINTS + i) * j->n + begin;
+            const float *more = all + (s * POINTS + i) * j->n + begin;
             for (int64_t at = 0; at < end - begin; at++) sums[i][at] += more[at];
         }
         from[i] = sums[i];
     }
-    for (int i = 0; i < j->f->taps * j->f->taps; i++) to[i] = j->to + i * j->n + begin;
+    for (int i = 0; i < taps; i++)
+        to[i] = df_piece_to(j->stored, j->to, i * j->n + begin, wide[i]);
     j->f->weight_gradient(from, to, end - begin);
+    for (int i = 0; i < taps; i++)
+        df_piece_done(j->stored, j->to, i * j->n + begin, end - begin, wide[i]);
 }
 
 static pass filter_pass(const df_conv *c)
@@ -372,13 +402,14 @@ void DF_SYM(df_winograd_filter)(const df_conv *c, const void *x, const void *dy,
     const int64_t widest = df_max(c->c_in, c->c_out);
     float *sums = workspace, *zeros = sums + padded(p.n_items * POINTS * c->c_in * c->c_out);
     memset(zeros, 0, (size_t)widest * sizeof(float));
-    p.x.data = (float *)x;
-    p.y.data = (float *)dy;
+    p.x.data = (char *)x;
+    p.y.data = (char *)dy;
     p.x.outside = p.y.outside = zeros;
     p.sums = sums;
     p.slots = zeros + padded(widest);
     run_slots(&p, filter_task);
-    weights j = {.f = p.f, .from = sums, .to = dw, .n = c->c_in * c->c_out, .n_sums = p.n_items};
+    weights j = {.f = p.f, .stored = c->stored, .from = sums, .to = dw,
+                 .n = c->c_in * c->c_out, .n_sums = p.n_items};
     df_parallel_for(j.n, WEIGHTS, 2.0 * (double)p.n_items, weight_gradients_task, &j);
 }
 

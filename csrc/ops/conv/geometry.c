@@ -1,6 +1,7 @@
 /* Shapes of convolutions, see geometry.h. */
 #include "ops/conv/geometry.h"
 #include "conv/steps.h"
+#include "gemm/half.h"
 
 df_status DF_SYM(df_conv_fail_shapes)(const df_conv_shapes *s, const char *rule, df_error *err)
 {
@@ -114,8 +115,9 @@ df_conv DF_SYM(df_conv_from_shapes)(const df_conv_shapes *s, df_dtype dtype)
     const int n = s->ndim - 2;
     int64_t y[5], pad[3];
     df_error err;
-    df_conv c = {.dtype = dtype, .n = s->x[0], .c_in = s->x[n + 1], .c_out = s->w[n + 1],
-                 .groups = 1, .exact = s->attrs[DF_CONV_EXACT].i};
+    df_conv c = {.dtype = df_wide_dtype(dtype), .stored = dtype, .n = s->x[0],
+                 .c_in = s->x[n + 1], .c_out = s->w[n + 1], .groups = 1,
+                 .exact = s->attrs[DF_CONV_EXACT].i};
     DF_SYM(df_conv_measure)(s, s->ndim, y, pad, &err);
     if (s->w[n] > 0) c.groups = df_max(c.c_in / s->w[n], 1);
     for (int d = 0; d < 3; d++) {
@@ -151,7 +153,7 @@ double DF_SYM(df_conv_flops)(const df_conv *c)
 df_conv DF_SYM(df_conv_of_filters)(int ndim, const int64_t *w, int64_t groups)
 {
     const int n = ndim - 2;
-    df_conv c = {.dtype = DF_F32, .groups = groups, .c_out = w[n + 1]};
+    df_conv c = {.dtype = DF_F32, .stored = DF_F32, .groups = groups, .c_out = w[n + 1]};
     if (w[n] < 0 || !df_mul_size(w[n], groups, &c.c_in)) c.c_in = DF_UNKNOWN;
     for (int d = 0; d < 3; d++) c.kernel[d] = d < 3 - n ? 1 : w[d - (3 - n)];
     return c;
