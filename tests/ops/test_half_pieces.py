@@ -126,7 +126,37 @@ def conv_rows():
             yield "conv_backprop_filter", [image, g], {"shape": list(w), **attrs}
 
 
-ROWS = {"norms": norm_rows, "channels": channel_rows, "pooling": pool_rows, "convolution": conv_rows}
+def softmax_rows():
+    for shape, axis in [((5, 7), -1), ((3, 4097), -1), ((2, 50001), -1), ((3, 300, 70), 1),
+                        ((2, 2000, 131), 1), ((5, 7, 1), 1), ((4, 0), 1), ((0, 4), 1),
+                        ((9, 600), 0)]:
+        for special in False, True:
+            x, y = floats(*shape, special=special), floats(*shape, seed=1)
+            g = floats(*np.delete(shape, axis), seed=2)
+            for name, inputs in (("softmax", [x]), ("log_softmax", [x]), ("softmax_grad", [y, x]),
+                                 ("log_softmax_grad", [y, x]), ("softmax_cross_entropy", [y, x]),
+                                 ("softmax_cross_entropy_grad", [y, x, g])):
+                yield name, inputs, {"axis": axis}
+    for shape in [(7, 5), (3, 9001), (0, 4)]:
+        labels = np.arange(shape[0], dtype="int32") % shape[1]
+        for special in False, True:
+            x = floats(*shape, special=special)
+            yield "sparse_softmax_cross_entropy", [labels, x], {}
+            yield "sparse_softmax_cross_entropy_grad", [labels, x, floats(shape[0], seed=1)], {}
+
+
+def reduction_rows():
+    for shape, axes in [((3, 5), [1]), ((7, 40_001), [1]), ((7, 33), [1]), ((1_000_003,), [0]),
+                        ((341, 384), [0]), ((2, 513, 1500), [1]), ((9000, 3), [0]),
+                        ((2, 4097, 5), [1]), ((5, 300, 70), [0, 2]), ((0, 3), [0]), ((3, 0), [1])]:
+        for special in False, True:
+            for op in ("sum", "prod", "max", "min", "mean", "euclidean_norm", "variance", "std",
+                       "logsumexp"):
+                yield f"reduce_{op}", [floats(*shape, special=special)], {
+                    "axes": axes, "keepdims": False}
+
+
+ROWS = {"softmax": softmax_rows, "reductions": reduction_rows, "norms": norm_rows, "channels": channel_rows, "pooling": pool_rows, "convolution": conv_rows}
 
 
 def results(name, tensors, attrs):

@@ -6,6 +6,8 @@
 #include "base/thread.h"
 #include "gemm/half.h"
 
+#include <stdatomic.h>
+
 #define SOFTMAX_ROWS 256 /* rows per partial sum, so that long sums stay accurate */
 #define SOFTMAX_CHUNK 16384 /* elements of a row per partial sum, likewise */
 #define SOFTMAX_COLUMNS 128 /* columns whose maxima and sums a task holds */
@@ -19,7 +21,9 @@
 
 #define EXP_NS_PER_BYTE 0.1 /* estimate for softmax */
 #define TASK_ELEMENTS 8192
-#define HALF_PIECE 4096 /* elements of an operand of 16 bits that are widened at a time */
+/* Elements of an operand of 16 bits that are widened at a time, for rows and for columns. */
+#define HALF_PIECE 4096
+#define HALF_COLUMNS 16384
 
 /* --- along an axis: softmax, log_softmax, their gradients, cross entropy --- */
 
@@ -48,9 +52,11 @@ typedef struct {
     char *data[MAX_OPERANDS];
     bool along[MAX_OPERANDS]; /* true: the operand has the axis */
     df_span span;
-    int64_t n_blocks;
+    int64_t block, n_blocks; /* columns of a task at a time */
     int bytes;
     df_dtype dtype;
+    int64_t widened;     /* 16-bit floats: elements of an operand that are widened at a time */
+    atomic_bool *failed; /* likewise: out of memory */
 } job;
 
 static df_status check_float(const df_call *call, int input, df_error *err)
@@ -105,42 +111,74 @@ static void row_task(void *context, int64_t begin, int64_t end)
     j->kernel->rows(at[0], at[1], at[2], at[3], end - begin, j->span.n);
 }
 
-/* Same for 16-bit floats, widened a few rows at a time. */
-static void half_row_task(void *context, int64_t begin, int64_t end)
-{
-    const job *j = context;
-    const int64_t some = HALF_PIECE / df_max(j->span.n, 1);
-    float wide[MAX_OPERANDS][HALF_PIECE] __attribute__((aligned(DF_ALIGNMENT)));
-    for (int64_t row = begin; row < end; row += some) {
-        const int64_t rows = df_min(some, end - row);
-        uint16_t *half[MAX_OPERANDS];
-        int64_t n[MAX_OPERANDS];
-        for (int i = 0; i < MAX_OPERANDS; i++) {
-            const int64_t each = j->along[i] ? j->span.n : 1;
-            half[i] = j->data[i] ? (uint16_t *)j->data[i] + row * each : NULL;
-            n[i] = rows * each;
-            if (i && j->data[i]) df_piece(j->dtype, half[i], 0, n[i], wide[i]);
-        }
-        j->kernel->rows(wide[0], wide[1], wide[2], wide[3], rows, j->span.n);
-        df_piece_done(j->dtype, half[0], 0, n[0], wide[0]);
-    }
-}
-
 /* Processes items [begin, end) of (outer, blocks of columns). */
 static void column_task(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     const int64_t inner = j->span.inner;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t block = item % j->n_blocks * SOFTMAX_COLUMNS, outer = item / j->n_blocks;
+        const int64_t block = item % j->n_blocks * j->block, outer = item / j->n_blocks;
         char *at[MAX_OPERANDS];
         for (int i = 0; i < MAX_OPERANDS; i++) {
             const int64_t first = outer * (j->along[i] ? j->span.n : 1) * inner + block;
             at[i] = j->data[i] ? j->data[i] + first * j->bytes : NULL;
         }
         j->kernel->columns(at[0], at[1], at[2], at[3], j->span.n,
-                           df_min(SOFTMAX_COLUMNS, inner - block), inner);
+                           df_min(j->block, inner - block), inner);
     }
+}
+
+/* Elements of the operands of a job are at (outer, n or 1, inner). */
+static int64_t length_of(const job *j, int operand) { return j->along[operand] ? j->span.n : 1; }
+
+/* Rows [begin, end) of 16-bit floats, widened a few at a time. */
+static void half_rows(const job *j, float *const *wide, int64_t begin, int64_t end)
+{
+    const int64_t some = j->widened / df_max(j->span.n, 1);
+    for (int64_t row = begin; row < end; row += some) {
+        const int64_t rows = df_min(some, end - row);
+        for (int i = 1; i < MAX_OPERANDS && j->data[i]; i++)
+            df_piece(j->dtype, j->data[i], row * length_of(j, i), rows * length_of(j, i), wide[i]);
+        j->kernel->rows(wide[0], wide[1], wide[2], wide[3], rows, j->span.n);
+        df_piece_done(j->dtype, j->data[0], row * length_of(j, 0), rows * length_of(j, 0), wide[0]);
+    }
+}
+
+/* Widens or, if `done`, rounds the first columns of item `item` of (outer, blocks of columns). */
+static void convert_columns(const job *j, float *wide, int operand, int64_t item, int64_t cols,
+                            bool done)
+{
+    const int64_t n = length_of(j, operand), inner = j->span.inner;
+    const int64_t first = item / j->n_blocks * n * inner + item % j->n_blocks * j->block;
+    char *x = j->data[operand];
+    for (int64_t r = 0; r < n; r++)
+        if (done) df_piece_done(j->dtype, x, first + r * inner, cols, wide + r * cols);
+        else df_piece(j->dtype, x, first + r * inner, cols, wide + r * cols);
+}
+
+static void half_columns(const job *j, float *const *wide, int64_t begin, int64_t end)
+{
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t cols = df_min(j->block, j->span.inner - item % j->n_blocks * j->block);
+        for (int i = 1; i < MAX_OPERANDS && j->data[i]; i++)
+            convert_columns(j, wide[i], i, item, cols, false);
+        j->kernel->columns(wide[0], wide[1], wide[2], wide[3], j->span.n, cols, cols);
+        convert_columns(j, wide[0], 0, item, cols, true);
+    }
+}
+
+static void half_task(void *context, int64_t begin, int64_t end)
+{
+    const job *j = context;
+    df_buffer *memory = df_buffer_new(MAX_OPERANDS * j->widened * (int64_t)sizeof(float));
+    float *wide[MAX_OPERANDS];
+    if (!memory) {
+        atomic_store(j->failed, true);
+        return;
+    }
+    for (int i = 0; i < MAX_OPERANDS; i++) wide[i] = (float *)memory->data + i * j->widened;
+    (j->span.inner == 1 ? half_rows : half_columns)(j, wide, begin, end);
+    df_buffer_release(memory);
 }
 
 static job job_of(const df_call *call, const kernel *kernel)
@@ -150,19 +188,24 @@ static job job_of(const df_call *call, const kernel *kernel)
     df_error never; /* infer has checked the axis */
     df_normalize_axis(call->attrs[0].i, x->ndim, call->op->name, &axis, &never);
     job j = {.kernel = kernel, .span = df_span_of(x, axis, axis),
-             .bytes = df_dtypes[x->dtype].bytes, .dtype = x->dtype};
+             .block = SOFTMAX_COLUMNS, .bytes = df_dtypes[x->dtype].bytes, .dtype = x->dtype};
     for (int i = 0; i <= call->n_in; i++) {
         const df_tensor *t = i ? call->in[i - 1] : call->out[0];
         j.data[i] = t->data;
         j.along[i] = t->ndim == x->ndim;
     }
-    j.n_blocks = df_ceil_div(j.span.inner, SOFTMAX_COLUMNS);
+    if (df_is_reduced_float(j.dtype)) {
+        const int64_t n = df_max(j.span.n, 1);
+        j.block = df_min(df_max(HALF_COLUMNS / n, 16), SOFTMAX_COLUMNS);
+        j.widened = j.span.inner == 1 ? df_max(HALF_PIECE, n) : j.block * n;
+    }
+    j.n_blocks = df_ceil_div(j.span.inner, j.block);
     return j;
 }
 
 static void run_job(job *j, void (*task)(void *, int64_t, int64_t))
 {
-    const int64_t each = df_max(j->span.n * df_min(j->span.inner, SOFTMAX_COLUMNS), 1);
+    const int64_t each = df_max(j->span.n * df_min(j->span.inner, j->block), 1);
     df_parallel_for(j->span.outer * j->n_blocks, df_max(TASK_ELEMENTS / each, 1),
                     EXP_NS_PER_BYTE * j->bytes * (double)each + 20, task, j);
 }
@@ -178,10 +221,12 @@ static df_status run(const df_call *call, const kernel *kernels)
 static df_status run_half(const df_call *call, const kernel *kernels, df_error *err)
 {
     if (call->out[0]->size == 0) return DF_OK;
+    atomic_bool failed = false;
     job j = job_of(call, &kernels[DF_F32]);
-    if (j.span.inner > 1 || j.span.n > HALF_PIECE) return DF_SYM(df_run_in_float)(call, err);
-    run_job(&j, half_row_task);
-    return DF_OK;
+    j.failed = &failed;
+    run_job(&j, half_task);
+    return !failed ? DF_OK : df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld elements",
+                                     call->op->name, (long long)j.widened);
 }
 
 #define RUN(name)                                                                                \
@@ -323,8 +368,23 @@ typedef struct {
     char *out;
     const int64_t *labels;
     int64_t n;
-    df_dtype dtype;
+    df_dtype dtype, stored; /* of the losses and g; of x and its gradient */
+    atomic_bool *failed;    /* out of memory */
 } sparse_job;
+
+/* Rows of 16-bit floats, widened one at a time. */
+static void half_sparse_rows(const sparse_job *j, int64_t begin, int64_t end, float *wide)
+{
+    for (int64_t i = begin; i < end; i++) {
+        df_piece(j->stored, j->x, i * j->n, j->n, wide);
+        if (!j->g) {
+            sparse_rows_f32(j->out + i * 4, wide, j->labels + i, 1, j->n);
+            continue;
+        }
+        sparse_grad_rows_f32(wide, wide, j->labels + i, j->g + i * 4, 1, j->n);
+        df_piece_done(j->stored, j->out, i * j->n, j->n, wide);
+    }
+}
 
 static void sparse_task(void *context, int64_t begin, int64_t end)
 {
@@ -332,6 +392,13 @@ static void sparse_task(void *context, int64_t begin, int64_t end)
     const int64_t rows = end - begin, n = j->n, b = df_dtypes[j->dtype].bytes;
     const int64_t *labels = j->labels + begin;
     const char *x = j->x + begin * n * b;
+    if (df_is_reduced_float(j->stored)) {
+        df_buffer *memory = df_buffer_new(n * (int64_t)sizeof(float));
+        if (!memory) atomic_store(j->failed, true);
+        else half_sparse_rows(j, begin, end, memory->data);
+        df_buffer_release(memory);
+        return;
+    }
     if (j->g)
         (j->dtype == DF_F32 ? sparse_grad_rows_f32 : DF_HAS(F64, sparse_grad_rows_f64))(
             j->out + begin * n * b, x, labels, j->g + begin * b, rows, n);
@@ -343,25 +410,31 @@ static void sparse_task(void *context, int64_t begin, int64_t end)
 static df_status run_sparse(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[LOGITS];
+    atomic_bool failed = false;
     sparse_job j = {x->data, call->n_in > G ? call->in[G]->data : NULL, call->out[0]->data,
-                    call->workspace, x->shape[x->ndim - 1], x->dtype};
+                    call->workspace, x->shape[x->ndim - 1], df_wide_dtype(x->dtype), x->dtype,
+                    &failed};
     df_status status = read_labels(call, call->workspace, j.n, err);
     if (status != DF_OK) return status;
     const int64_t rows = call->in[LABELS]->size;
     df_parallel_for(rows, df_max(TASK_ELEMENTS / df_max(j.n, 1), 1),
-                    EXP_NS_PER_BYTE * df_dtypes[x->dtype].bytes * (double)j.n + 20, sparse_task,
+                    EXP_NS_PER_BYTE * df_dtypes[j.dtype].bytes * (double)j.n + 20, sparse_task,
                     &j);
-    return DF_OK;
+    return !failed ? DF_OK : df_fail(err, DF_OUT_OF_MEMORY, "%s: no memory for %lld logits",
+                                     call->op->name, (long long)j.n);
 }
+
+HALF_OPERANDS(sparse, 1 << LOGITS, 0)
+HALF_OPERANDS(sparse_grad, 1 << LOGITS, 1)
 
 DF_OP(sparse_softmax_cross_entropy) = {
     .name = "sparse_softmax_cross_entropy", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
     .promote = 1 << LOGITS, .infer = infer_sparse, .workspace = sparse_workspace,
-    .run = run_sparse, RUN_IN_FLOAT};
+    .run = run_sparse, RUN_HALF_OF(sparse)};
 DF_OP(sparse_softmax_cross_entropy_grad) = {
     .name = "sparse_softmax_cross_entropy_grad", .kind = DF_GENERAL, .n_in = 3, .n_out = 1,
     .promote = 1 << LOGITS | 1 << G, .infer = infer_sparse_grad, .workspace = sparse_workspace,
-    .run = run_sparse, RUN_IN_FLOAT};
+    .run = run_sparse, RUN_HALF_OF(sparse_grad)};
 
 /* --- cross entropy of independent classes: (labels, logits) --- */
 

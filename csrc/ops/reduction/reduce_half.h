@@ -1,10 +1,82 @@
 /* Part of reduce.c: reductions of 16-bit floats. Each task widens the rows or columns that it
- * reduces, at most 64 KB at a time, so that half as many bytes are read as for float32.
- * Long columns of narrow matrices, which would be a few columns at a time, are widened whole. */
+ * reduces, at most 64 KB at a time, so that half as many bytes are read as for float32; sums of
+ * rows and columns widen in registers. Long columns of reducers without partial results, which
+ * would be a few columns at a time, are widened whole. */
 #include "gemm/half.h"
+#include "simd/lanes_half.h"
 
 #define HALF_PIECE 4096     /* elements of short rows at a time: 16 KB in L1 */
-#define HALF_COLUMN_ROWS 512 /* most rows of a chunk whose columns are widened in pieces */
+#define HALF_COLUMN_ROWS 512 /* most rows of a chunk whose columns are widened in pieces, */
+#define STRIP_COLUMNS 1024   /* or columns of a strip of rows: 32 KB */
+
+#define DTYPE f32
+/* The sum of a row, with the accumulators of reduce_row. */
+#define SUM_ROW(half)                                                                            \
+    static float sum_row_##half(const uint16_t *x, int64_t n)                                    \
+    {                                                                                            \
+        v_f32 acc[N_ACCUMULATORS] = {{0}};                                                       \
+        int64_t i = 0;                                                                           \
+        for (; i + N_ACCUMULATORS * LANES <= n; i += N_ACCUMULATORS * LANES)                     \
+            _Pragma("GCC unroll 8") for (int k = 0; k < N_ACCUMULATORS; k++)                     \
+                acc[k] += widen_##half(x + i + k * LANES);                                       \
+        for (; i + LANES <= n; i += LANES) acc[0] += widen_##half(x + i);                        \
+        if (i < n) acc[1] += widen_n_##half(x + i, n - i);                                       \
+        return end_row_f32(acc, plus_f32);                                                       \
+    }
+/* Adds the sums of columns of a few rows to out, as reduce_strips. The number of rows is a constant
+ * at each call; n columns are a vector or less. */
+#define SUM_COLUMNS(half)                                                                        \
+    DF_INLINE void add_columns_##half(float *out, const uint16_t *x, const int rows, int64_t n,  \
+                                      int64_t stride)                                            \
+    {                                                                                            \
+        v_f32 v[DF_COLUMN_ROWS];                                                                 \
+        _Pragma("GCC unroll 8") for (int r = 0; r < rows; r++)                                   \
+            v[r] = n == LANES ? widen_##half(x + r * stride) : widen_n_##half(x + r * stride, n);\
+        _Pragma("GCC unroll 3") for (int w = rows / 2; w > 0; w /= 2)                            \
+            _Pragma("GCC unroll 4") for (int r = 0; r < w; r++) v[r] += v[r + w];                \
+        store_upto_f32(out, load_upto_f32(out, n) + v[0], n);                                    \
+    }                                                                                            \
+    static void sum_columns_##half(float *out, const uint16_t *x, int64_t rows, int64_t cols,    \
+                                   int64_t stride)                                               \
+    {                                                                                            \
+        memset(out, 0, (size_t)cols * sizeof(float));                                            \
+        for (int64_t r = 0; r < rows; x += stride) {                                             \
+            const bool strip = r + DF_COLUMN_ROWS <= rows;                                       \
+            int64_t c = 0;                                                                       \
+            for (; c + LANES <= cols && strip; c += LANES)                                       \
+                add_columns_##half(out + c, x + c, DF_COLUMN_ROWS, LANES, stride);               \
+            for (; c < cols; c += LANES) {                                                       \
+                const int64_t n = df_min(LANES, cols - c);                                       \
+                if (strip) add_columns_##half(out + c, x + c, DF_COLUMN_ROWS, n, stride);        \
+                else add_columns_##half(out + c, x + c, 1, n, stride);                           \
+            }                                                                                    \
+            r += strip ? DF_COLUMN_ROWS : 1;                                                     \
+            x += strip ? (DF_COLUMN_ROWS - 1) * stride : 0;                                      \
+        }                                                                                        \
+    }
+DF_WHERE(F16, SUM_ROW(f16) SUM_COLUMNS(f16))
+DF_WHERE(BF16, SUM_ROW(bf16) SUM_COLUMNS(bf16))
+#undef SUM_ROW
+#undef SUM_COLUMNS
+
+static float sum_row_half(df_dtype half, const uint16_t *x, int64_t n)
+{
+    return half == DF_BF16 ? DF_HAS(BF16, sum_row_bf16(x, n)) : DF_HAS(F16, sum_row_f16(x, n));
+}
+
+static void sum_columns_half(df_dtype half, float *out, const uint16_t *x, int64_t rows,
+                             int64_t cols, int64_t stride)
+{
+    if (half == DF_BF16) DF_HAS(BF16, sum_columns_bf16(out, x, rows, cols, stride));
+    else DF_HAS(F16, sum_columns_f16(out, x, rows, cols, stride));
+}
+
+/* True if rows of n elements are sums that are faster with sum_row_half. */
+static bool sums_rows(const reducer *r, int64_t n)
+{
+    return r->rows == sum_rows_f32 && n > HALF_PIECE;
+}
+#undef DTYPE
 
 /* Computes results [begin, end) of (outer, chunks), as row_task. */
 static void half_row_task(void *context, int64_t begin, int64_t end)
@@ -17,11 +89,32 @@ static void half_row_task(void *context, int64_t begin, int64_t end)
         const int64_t row = i / s->n_chunks, from = i % s->n_chunks * s->chunk;
         const int64_t rows = s->n_chunks == 1 ? df_min(some, end - i) : 1;
         const int64_t length = df_min(s->chunk, n - from);
+        if (sums_rows(s->reducer, length)) {
+            ((float *)s->out)[i++] = sum_row_half(s->half, x + row * n + from, length);
+            continue;
+        }
         df_piece(s->half, x, row * n + from, rows * length, wide);
         s->reducer->rows(s->out + i * s->bytes, wide, s->p ? s->p + row * s->bytes : NULL, rows,
                          length);
         i += rows;
     }
+}
+
+/* out[c] = the reduction of column c: strips of rows are widened and reduced to a part, which is
+ * combined with the parts before. */
+static void reduce_half_strips(const stage *s, float *out, const uint16_t *x, int64_t rows,
+                               int64_t cols)
+{
+    float wide[DF_COLUMN_ROWS * STRIP_COLUMNS] __attribute__((aligned(DF_ALIGNMENT)));
+    float parts[2][STRIP_COLUMNS] __attribute__((aligned(DF_ALIGNMENT))); /* total, one more */
+    for (int64_t row = 0, n; row < rows; row += n) {
+        n = rows - row >= DF_COLUMN_ROWS ? DF_COLUMN_ROWS : 1;
+        for (int64_t r = 0; r < n; r++)
+            df_piece(s->half, x, (row + r) * s->span.inner, cols, wide + r * cols);
+        s->reducer->part(n, cols, cols, parts[row > 0], wide);
+        s->reducer->gather(row ? 2 : 1, cols, STRIP_COLUMNS, parts[0], parts[0]);
+    }
+    memcpy(out, parts[0], (size_t)cols * sizeof(float));
 }
 
 /* Computes results [begin, end) of (outer, chunks, blocks of columns), as column_task. */
@@ -34,14 +127,22 @@ static void half_column_task(void *context, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i % s->n_blocks * COLUMN_BLOCK, chunks = i / s->n_blocks;
         const int64_t outer = chunks / s->n_chunks, from = chunks % s->n_chunks * s->chunk;
-        const int64_t rows = df_min(s->chunk, n - from), most = ROW_CHUNK / rows / 32 * 32;
+        const int64_t rows = df_min(s->chunk, n - from);
+        const int64_t most = s->reducer->part ? STRIP_COLUMNS : ROW_CHUNK / rows / 32 * 32;
         const int64_t last = df_min(block + COLUMN_BLOCK, inner);
         for (int64_t at = block; at < last; at += most) {
             const int64_t cols = df_min(most, last - at);
             const uint16_t *source = x + (outer * n + from) * inner + at;
+            float *out = (float *)s->out + chunks * inner + at;
+            if (s->reducer->part) {
+                if (s->reducer->rows == sum_rows_f32)
+                    sum_columns_half(s->half, out, source, rows, cols, inner);
+                else reduce_half_strips(s, out, source, rows, cols);
+                continue;
+            }
             for (int64_t row = 0; row < rows; row++)
                 df_piece(s->half, source, row * inner, cols, wide + row * cols);
-            s->reducer->columns(s->out + (chunks * inner + at) * s->bytes, wide,
+            s->reducer->columns(out, wide,
                                 s->p ? s->p + (outer * inner + at) * s->bytes : NULL, rows, cols,
                                 cols);
         }
@@ -57,7 +158,8 @@ static df_status run_half(const df_call *call, const reduction *r, df_error *err
     group_call(&g, call);
     groups left = g;
     next_stage(&left, &first);
-    const bool is_long = df_min(first.span.n, first.chunk) > HALF_COLUMN_ROWS;
+    const bool is_long = df_min(first.span.n, first.chunk) > HALF_COLUMN_ROWS &&
+                         !r->first[DF_F32].part;
     if (first.span.n == 0 || (first.span.inner > 1 && is_long))
         return DF_SYM(df_run_in_float)(call, err);
     const scratch need = scratch_of(g, r, sizeof(float));
