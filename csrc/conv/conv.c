@@ -45,6 +45,50 @@ static void finish(const df_conv *c, void *y, df_product_epilogue epilogue)
                         0.2 * (double)c->c_out, finish_task, &f);
 }
 
+/* --- depthwise convolutions of 16-bit floats: a few images at a time in float32 --- */
+
+/* Elements of an image of y. */
+static int64_t outputs_of(const df_conv *c) { return size_of(c->out) * c->c_out; }
+static int64_t filters_of(const df_conv *c) { return size_of(c->kernel) * c->c_out; }
+
+/* The convolution of the images in float32 that are in cache at a time. */
+static df_conv in_float(const df_conv *c)
+{
+    df_conv some = *c;
+    const int64_t image = df_max(df_conv_image(c), outputs_of(c)) * df_conv_bytes(c);
+    if (df_conv_widens(c)) some.n = df_conv_images(c, image);
+    some.stored = c->dtype;
+    return some;
+}
+
+/* Bytes of filters, images and outputs in float32. */
+static int64_t float_bytes(const df_conv *c)
+{
+    const df_conv some = in_float(c);
+    int64_t bytes = df_conv_mul_bytes(df_conv_image(c) + outputs_of(c), some.n);
+    bytes = df_conv_mul_bytes(df_conv_sum_bytes(bytes, filters_of(c)), df_conv_bytes(c));
+    return df_conv_widens(c) ? df_conv_align(bytes) : 0;
+}
+
+/* Computes y from x or, if `backward`, dx from dy. */
+static void run_in_float(const df_conv *c, bool backward, const void *from, const void *w,
+                         void *to, void *workspace)
+{
+    df_conv some = in_float(c);
+    const int64_t images = some.n, in = backward ? outputs_of(c) : df_conv_image(c);
+    const int64_t out = backward ? df_conv_image(c) : outputs_of(c);
+    float *filters = workspace, *x = filters + filters_of(c), *y = x + images * in;
+    char *rest = (char *)workspace + float_bytes(c);
+    DF_SYM(df_conv_widen)(c, filters_of(c), filters, w);
+    for (int64_t i = 0; i < c->n; i += images) {
+        some.n = df_min(images, c->n - i);
+        DF_SYM(df_conv_widen)(c, some.n * in, x, df_element(c->stored, from, i * in));
+        if (backward) DF_SYM(df_depthwise_input)(&some, filters, x, y, rest);
+        else DF_SYM(df_depthwise_forward)(&some, x, filters, y, (df_product_epilogue){0}, rest);
+        DF_SYM(df_conv_round)(c, some.n * out, df_element(c->stored, to, i * out), y);
+    }
+}
+
 bool DF_SYM(df_conv_transforms)(const df_conv *c)
 {
     return !is_empty(c) && !df_depthwise_applies(c) && DF_SYM(df_winograd_applies)(c);
@@ -79,7 +123,9 @@ void DF_SYM(df_conv_pack_filters)(const df_conv *c, const void *w, void *to)
 int64_t DF_SYM(df_conv_forward_workspace)(const df_conv *c)
 {
     if (is_empty(c)) return 0;
-    if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_forward_workspace)(c);
+    const df_conv some = in_float(c);
+    if (df_depthwise_applies(c))
+        return df_conv_sum_bytes(float_bytes(c), DF_SYM(df_depthwise_forward_workspace)(&some));
     if (DF_SYM(df_winograd_applies)(c)) return DF_SYM(df_winograd_forward_workspace)(c);
     return DF_SYM(df_conv_windows_workspace)(c);
 }
@@ -92,6 +138,8 @@ void DF_SYM(df_conv_forward)(const df_conv *c, const void *x, const void *w, voi
         fill_zeros(c, y, pixels * c->c_out);
         if (epilogue.piece && pixels && c->c_out)
             epilogue.piece(epilogue.context, 0, pixels, 0, c->c_out, y, c->c_out);
+    } else if (df_depthwise_applies(c) && df_conv_widens(c)) {
+        run_in_float(c, false, x, w, y, workspace);
     } else if (df_depthwise_applies(c)) {
         DF_SYM(df_depthwise_forward)(c, x, w, y, epilogue, workspace);
     } else if (DF_SYM(df_winograd_applies)(c)) {
@@ -140,7 +188,9 @@ int64_t DF_SYM(df_conv_input_workspace)(const df_conv *c)
 {
     df_conv of_dy;
     if (is_empty(c)) return 0;
-    if (df_depthwise_applies(c)) return DF_SYM(df_depthwise_input_workspace)(c);
+    const df_conv some = in_float(c);
+    if (df_depthwise_applies(c))
+        return df_conv_sum_bytes(float_bytes(c), DF_SYM(df_depthwise_input_workspace)(&some));
     if (DF_SYM(df_winograd_applies)(c)) return DF_SYM(df_winograd_input_workspace)(c);
     return is_flipped(c, &of_dy) ? DF_SYM(df_conv_windows_workspace)(&of_dy)
                                  : DF_SYM(df_conv_places_workspace)(c);
@@ -152,6 +202,8 @@ void DF_SYM(df_conv_input)(const df_conv *c, const void *w, const void *dy, void
     df_conv of_dy;
     if (is_empty(c)) {
         fill_zeros(c, dx, c->n * size_of(c->in) * c->c_in);
+    } else if (df_depthwise_applies(c) && df_conv_widens(c)) {
+        run_in_float(c, true, dy, w, dx, workspace);
     } else if (df_depthwise_applies(c)) {
         DF_SYM(df_depthwise_input)(c, w, dy, dx, workspace);
     } else if (DF_SYM(df_winograd_applies)(c)) {

@@ -416,7 +416,8 @@ static void run(forward *f, const void *x, const void *w, void *y, void *workspa
         f->pixel0 = i * pixels;
         f->pixels = n * pixels;
         if (padded) DF_SYM(df_conv_pad)(c, (const char *)x + i * image, n, f->copied);
-        else if (widens) DF_SYM(df_conv_widen)(c, (const char *)x + i * image, n, f->copied);
+        else if (widens)
+            DF_SYM(df_conv_widen)(c, n * df_conv_image(c), f->copied, (const char *)x + i * image);
         if (widens) f->y = f->sums - f->pixel0 * c->c_out * df_conv_bytes(c);
         cut_jobs(f);
         if (f->scale && !f->by_rows)

@@ -87,17 +87,34 @@ void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padde
     df_parallel_for(lines, df_max(1, 16384 / p.to.row), 0.1 * (double)p.to.row, pad_task, &p);
 }
 
+typedef struct {
+    const df_conv *c;
+    void *to;
+    const void *from;
+} conversion;
+
 static void widen_task(void *context, int64_t begin, int64_t end)
 {
-    const padding *p = context;
-    DF_SYM(df_copy_wide)(p->c->stored, end - begin, df_element(p->c->dtype, p->to.data, begin),
-                         df_element(p->c->stored, p->x, begin));
+    const conversion *j = context;
+    df_piece(j->c->stored, j->from, begin, end - begin, (float *)j->to + begin);
 }
 
-void DF_SYM(df_conv_widen)(const df_conv *c, const void *x, int64_t n, void *to)
+static void round_task(void *context, int64_t begin, int64_t end)
 {
-    padding p = {.c = c, .to = {.data = to}, .x = x};
-    df_parallel_for(n * df_conv_image(c), 16384, 0.1, widen_task, &p);
+    const conversion *j = context;
+    df_piece_done(j->c->stored, j->to, begin, end - begin, (const float *)j->from + begin);
+}
+
+void DF_SYM(df_conv_widen)(const df_conv *c, int64_t n, void *to, const void *from)
+{
+    conversion j = {c, to, from};
+    df_parallel_for(n, 16384, 0.1, widen_task, &j);
+}
+
+void DF_SYM(df_conv_round)(const df_conv *c, int64_t n, void *to, const void *from)
+{
+    conversion j = {c, to, from};
+    df_parallel_for(n, 16384, 0.2, round_task, &j);
 }
 
 /* A counter over three dimensions; `step` is the distance of neighbours along each. */

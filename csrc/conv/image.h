@@ -57,10 +57,11 @@ static inline int64_t df_conv_images(const df_conv *c, int64_t bytes)
 df_conv_view DF_SYM(df_conv_view_of)(const df_conv *c, const void *x);
 /* The layout of x, read in place. */
 df_conv_view DF_SYM(df_conv_in_place)(const df_conv *c, const void *x);
-/* Copies n images from x on to the layout of df_conv_view_of or df_conv_in_place, in the dtype of
- * the sums. */
+/* Copies n images from x on, with padding, to `padded`, in the dtype of the sums. */
 void DF_SYM(df_conv_pad)(const df_conv *c, const void *x, int64_t n, void *padded);
-void DF_SYM(df_conv_widen)(const df_conv *c, const void *x, int64_t n, void *to);
+/* Widens n elements to the dtype of the sums; or rounds them. */
+void DF_SYM(df_conv_widen)(const df_conv *c, int64_t n, void *to, const void *from);
+void DF_SYM(df_conv_round)(const df_conv *c, int64_t n, void *to, const void *from);
 
 /* Start offsets of the windows of n output pixels, numbered through the images from `first` on. */
 void DF_SYM(df_conv_windows)(const df_conv *c, const df_conv_view *v, int64_t first, int64_t n,

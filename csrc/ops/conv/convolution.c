@@ -7,18 +7,7 @@
 
 enum { CODE = DF_CONV_N_ATTRS };
 
-/* 16-bit floats: depthwise convolutions are computed with float32 operands. */
-static df_status run_half(const df_call *call, const df_conv *c, df_error *err)
-{
-    const bool reads_halves = !df_depthwise_applies(c);
-    return DF_SYM(df_run_partly_in_float)(call, reads_halves ? 3 : 0, reads_halves, err);
-}
-#define CONV_RUN_HALF(op, sizes)                                                                 \
-    static inline df_status op##_run_half(const df_call *call, df_error *err)                    \
-    {                                                                                            \
-        const df_conv c = sizes(call);                                                           \
-        return run_half(call, &c, err);                                                          \
-    }
+HALF_OPERANDS(conv, 3, 1)
 
 /* --- conv: x, w -> y --- */
 
@@ -64,8 +53,6 @@ static double flops_conv(const df_call *call)
     const df_conv c = conv_of_forward(call);
     return DF_SYM(df_conv_flops)(&c);
 }
-
-CONV_RUN_HALF(conv, conv_of_forward)
 
 DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
                .n_attrs = 5, .attrs = {DF_CONV_GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
@@ -163,13 +150,11 @@ static double flops_input(const df_call *call)
     return DF_SYM(df_conv_flops)(&c);
 }
 
-CONV_RUN_HALF(input, conv_of_input)
-
 DF_OP(conv_backprop_input) = {
     .name = "conv_backprop_input", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
     .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, DF_CONV_GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_input, .workspace = workspace_input, .run = run_input, .flops = flops_input,
-    RUN_HALF_OF(input)};
+    RUN_HALF_OF(conv)};
 
 /* conv_backprop_filter: x, g -> gradient with respect to w. */
 static df_conv_shapes shapes_of_filter(const df_call *call)
@@ -214,7 +199,13 @@ static double flops_filter(const df_call *call)
     return DF_SYM(df_conv_flops)(&c);
 }
 
-CONV_RUN_HALF(filter, conv_of_filter)
+/* The sums of a depthwise filter run through all images, which are widened whole. */
+static inline df_status filter_run_half(const df_call *call, df_error *err)
+{
+    const df_conv c = conv_of_filter(call);
+    const bool in_pieces = !df_depthwise_applies(&c);
+    return DF_SYM(df_run_partly_in_float)(call, in_pieces ? 3 : 0, in_pieces, err);
+}
 
 DF_OP(conv_backprop_filter) = {
     .name = "conv_backprop_filter", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
