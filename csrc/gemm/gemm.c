@@ -1,6 +1,6 @@
 /* Batches of products: one after another, or in parallel if each is small. product.c computes one
  * product, gemv.c and gemv_bytes.c one with a vector, tiles.c one in AMX tiles. */
-#include "simd/lanes_half.h"
+#include "simd/simd.h"
 #include "base/thread.h"
 #include "gemm/gemv.h"
 #include "gemm/product.h"
@@ -122,7 +122,7 @@ static void round_piece(const void *context, int64_t row, int64_t rows, int64_t 
     const df_gemm *g = to->g;
     uint16_t *c = (uint16_t *)g->c + (row - to->batch_row) * g->ldc + col0;
     for (int64_t i = 0; i < rows; i++)
-        df_narrow(g->dtype, cols, c + i * g->ldc, (const float *)sums + i * ld);
+        DF_SYM(df_copy_narrow)(g->dtype, cols, c + i * g->ldc, (const float *)sums + i * ld);
     if (g->epilogue)
         g->epilogue(g->context, row, rows, col0, cols, c, g->ldc);
 }

@@ -148,7 +148,7 @@ static void copy_vector(const df_gemm *g, void *to, const void *from)
     const int64_t step = vector_step(g);
     const uint16_t *narrow = from;
     if (df_is_reduced_float(g->dtype) && step == 1)
-        df_widen(g->dtype, g->k, to, from);
+        DF_SYM(df_copy_wide)(g->dtype, g->k, to, from);
     else if (df_is_reduced_float(g->dtype))
         for (int64_t i = 0; i < g->k; i++)
             ((float *)to)[i] = df_half_to_f32(narrow[i * step], g->dtype);
@@ -172,9 +172,10 @@ static void round_sums(const gemv_job *job, int64_t begin, int64_t end)
     const float *sums = job->g.y;
     uint16_t *y = g->c;
     if (g->m == 1 || g->ldc == 1)
-        df_narrow(g->dtype, end - begin, y + begin, sums + begin);
+        DF_SYM(df_copy_narrow)(g->dtype, end - begin, y + begin, sums + begin);
     else
-        for (int64_t i = begin; i < end; i++) df_narrow(g->dtype, 1, y + i * g->ldc, sums + i);
+        for (int64_t i = begin; i < end; i++)
+            DF_SYM(df_copy_narrow)(g->dtype, 1, y + i * g->ldc, sums + i);
 }
 
 static void gemv_task(void *context, int64_t begin, int64_t end)

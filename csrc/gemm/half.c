@@ -31,7 +31,7 @@ static void pack_wide_lines(df_dtype half, float *packed, int64_t width, const h
     for (int64_t p = 0; p < h->depth; p += STRIP) {
         const int64_t some = df_min(STRIP, h->depth - p);
         for (int64_t i = 0; i < h->n; i++)
-            df_widen(half, some, strip + i * STRIP, h->source + i * h->step + p);
+            DF_SYM(df_copy_wide)(half, some, strip + i * STRIP, h->source + i * h->step + p);
         f32->pack(packed + p * width, width, strip, h->n, STRIP, some, 1);
     }
 }

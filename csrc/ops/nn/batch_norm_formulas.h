@@ -1,6 +1,9 @@
 /* Part of batch_norm.c, included once per floating dtype: statistics of channels, and their
  * application. */
 
+/* The dtype of tensors in memory; a constant if no dtype is widened to DTYPE. */
+#define STORED(of) (sizeof(T) == 4 ? (of)->stored : DF_F64)
+
 /* flow[c] = sum of g, moment[c] = sum of g (x - mean[c]), over rows `stride` apart. */
 static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, const T *mean,
                                 int64_t rows, int64_t cols, int64_t stride)
@@ -69,8 +72,8 @@ static void FN(measure_rows)(const channels *ch, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
         ch->parts[a.part] = FN(part_of)(
-            BY_DEVIATION, df_piece(ch->stored, ch->x, a.at, a.cols, wide[0]),
-            ch->g ? df_piece(ch->stored, ch->g, a.at, a.cols, wide[1]) : NULL, NULL, a.cols);
+            BY_DEVIATION, df_piece(STORED(ch), ch->x, a.at, a.cols, wide[0]),
+            ch->g ? df_piece(STORED(ch), ch->g, a.at, a.cols, wide[1]) : NULL, NULL, a.cols);
     }
 }
 
@@ -128,12 +131,12 @@ static void FN(apply_columns)(const channels *ch, int64_t begin, int64_t end)
                 plan[k][c] = all[k * ch->n_planned + a.planned + c % ch->c];
         for (int64_t first = 0; first < a.rows; first += at_once) {
             const int64_t rows = df_min(at_once, a.rows - first), at = a.at + first * ch->width;
-            const T *x = df_piece(ch->stored, ch->x, at, rows * a.cols, wide[0]);
-            const T *g = ch->g ? df_piece(ch->stored, ch->g, at, rows * a.cols, wide[1]) : NULL;
-            T *y = df_piece_to(ch->stored, ch->out, at, wide[0]);
+            const T *x = df_piece(STORED(ch), ch->x, at, rows * a.cols, wide[0]);
+            const T *g = ch->g ? df_piece(STORED(ch), ch->g, at, rows * a.cols, wide[1]) : NULL;
+            T *y = df_piece_to(STORED(ch), ch->out, at, wide[0]);
             for (int64_t r = 0; r < rows * a.cols; r += a.cols)
                 FN(apply_row)(y + r, x + r, g ? g + r : NULL, plan, a.cols);
-            df_piece_done(ch->stored, ch->out, at, rows * a.cols, wide[0]);
+            df_piece_done(STORED(ch), ch->out, at, rows * a.cols, wide[0]);
         }
     }
 }
@@ -143,10 +146,10 @@ static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
     float wide[2][NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        const T *x = df_piece(ch->stored, ch->x, a.at, a.cols, wide[0]);
-        const T *g = ch->g ? df_piece(ch->stored, ch->g, a.at, a.cols, wide[1]) : NULL;
+        const T *x = df_piece(STORED(ch), ch->x, a.at, a.cols, wide[0]);
+        const T *g = ch->g ? df_piece(STORED(ch), ch->g, a.at, a.cols, wide[1]) : NULL;
         const T *plan = (const T *)ch->plan + a.planned;
-        T *y = df_piece_to(ch->stored, ch->out, a.at, wide[0]);
+        T *y = df_piece_to(STORED(ch), ch->out, a.at, wide[0]);
         V p[4];
         for (int k = 0; k < 4; k++) p[k] = FN(splat)(plan[k * ch->n_planned]);
         for (int64_t c = 0; c < a.cols; c += LANES) {
@@ -155,7 +158,7 @@ static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
             FN(store_upto)(y + c, g ? FN(back)(at, FN(load_upto)(g + c, n), p[0], p[1], p[2], p[3])
                              : FN(normalize_by)(at, p[0], p[1], p[2]), n);
         }
-        df_piece_done(ch->stored, ch->out, a.at, a.cols, wide[0]);
+        df_piece_done(STORED(ch), ch->out, a.at, a.cols, wide[0]);
     }
 }
 
@@ -170,3 +173,5 @@ static void FN(write_moments)(const channels *ch, int64_t c)
     ((T *)ch->mean)[c] = (T)ch->wholes[c].mean;
     ((T *)ch->variance)[c] = (T)ch->wholes[c].variance;
 }
+
+#undef STORED

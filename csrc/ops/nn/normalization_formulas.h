@@ -19,6 +19,9 @@ DF_INLINE void FN(normalize)(int n_params, T *y, const T *x, const norm_whole *w
     }
 }
 
+/* The dtype of tensors in memory; a constant if no dtype is widened to DTYPE. */
+#define STORED(of) (sizeof(T) == 4 ? (of)->stored : DF_F64)
+
 #define ROWS_MAX 2
 
 typedef struct {
@@ -77,14 +80,14 @@ static void FN(normalize_rows)(const rows *r, int64_t begin, int64_t end)
     const int64_t n = r->n;
     float wide[NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
-        const T *x = df_piece(r->stored, r->x, i * n, n, wide);
-        T *y = df_piece_to(r->stored, r->out, i * n, wide);
+        const T *x = df_piece(STORED(r), r->x, i * n, n, wide);
+        T *y = df_piece_to(STORED(r), r->out, i * n, wide);
         const norm_part p = FN(part_of)(r->kind.mode, x, NULL, NULL, n);
         const norm_whole w = norm_finish(&r->kind, &p);
         if (r->n_params == 2) FN(normalize)(2, y, x, &w, scale, offset, n, n);
         else if (r->n_params) FN(normalize)(1, y, x, &w, scale, scale, n, n);
         else FN(normalize)(0, y, x, &w, x, x, n, n);
-        df_piece_done(r->stored, r->out, i * n, n, wide);
+        df_piece_done(STORED(r), r->out, i * n, n, wide);
     }
 }
 
@@ -101,9 +104,9 @@ static void FN(flow_back_rows)(const rows *r, int64_t begin, int64_t end)
     }
     for (int64_t i = begin; i < end;) {
         const int few = sums && i + ROWS_MAX <= end && ROWS_MAX * n <= NORM_CHUNK ? ROWS_MAX : 1;
-        const T *x = df_piece(r->stored, r->x, i * n, few * n, wide[0]);
-        const T *g = df_piece(r->stored, r->g, i * n, few * n, wide[1]);
-        T *d = df_piece_to(r->stored, r->out, i * n, wide[0]);
+        const T *x = df_piece(STORED(r), r->x, i * n, few * n, wide[0]);
+        const T *g = df_piece(STORED(r), r->g, i * n, few * n, wide[1]);
+        T *d = df_piece_to(STORED(r), r->out, i * n, wide[0]);
         norm_whole w[ROWS_MAX];
         for (int k = 0; k < few; k++) {
             const norm_part p = FN(part_of)(r->kind.mode, x + k * n, g + k * n, scale, n);
@@ -117,7 +120,7 @@ static void FN(flow_back_rows)(const rows *r, int64_t begin, int64_t end)
         else if (r->n_params == 2) FN(flow_back)(2, 1, d, x, g, n, w, scale, sums, more, n);
         else if (r->n_params == 1) FN(flow_back)(1, 1, d, x, g, n, w, scale, sums, d, n);
         else FN(flow_back)(0, 1, d, x, g, n, w, x, d, d, n);
-        df_piece_done(r->stored, r->out, i * n, few * n, wide[0]);
+        df_piece_done(STORED(r), r->out, i * n, few * n, wide[0]);
         i += few;
     }
 }
@@ -137,8 +140,8 @@ static void FN(measure_chunks)(const rows *r, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
         const int64_t some = df_min(NORM_CHUNK, r->n - from);
-        const T *x = df_piece(r->stored, r->x, at, some, wide[0]);
-        const T *g = r->g ? df_piece(r->stored, r->g, at, some, wide[1]) : NULL;
+        const T *x = df_piece(STORED(r), r->x, at, some, wide[0]);
+        const T *g = r->g ? df_piece(STORED(r), r->g, at, some, wide[1]) : NULL;
         r->parts[i] = FN(part_of)(r->kind.mode, x, g, g && scale ? scale + from : NULL, some);
     }
 }
@@ -151,12 +154,12 @@ static void FN(normalize_chunks)(const rows *r, int64_t begin, int64_t end)
         const int64_t from = i % r->n_chunks * NORM_CHUNK, at = i / r->n_chunks * r->n + from;
         const int64_t some = df_min(NORM_CHUNK, r->n - from);
         const norm_whole *w = &r->wholes[i / r->n_chunks];
-        const T *x = df_piece(r->stored, r->x, at, some, wide);
-        T *y = df_piece_to(r->stored, r->out, at, wide);
+        const T *x = df_piece(STORED(r), r->x, at, some, wide);
+        T *y = df_piece_to(STORED(r), r->out, at, wide);
         if (r->n_params == 2) FN(normalize)(2, y, x, w, scale + from, offset + from, some, 0);
         else if (r->n_params == 1) FN(normalize)(1, y, x, w, scale + from, scale, some, 0);
         else FN(normalize)(0, y, x, w, x, x, some, 0);
-        df_piece_done(r->stored, r->out, at, some, wide);
+        df_piece_done(STORED(r), r->out, at, some, wide);
     }
 }
 
@@ -172,18 +175,19 @@ static void FN(flow_back_chunks)(const rows *r, int64_t begin, int64_t end)
         for (int64_t i = 0; i < r->n_rows; i++) {
             const int64_t at = i * r->n + from;
             const norm_whole *w = &r->wholes[i];
-            const T *x = df_piece(r->stored, r->x, at, n, wide[0]);
-            const T *g = df_piece(r->stored, r->g, at, n, wide[1]);
-            T *d = df_piece_to(r->stored, r->out, at, wide[0]);
+            const T *x = df_piece(STORED(r), r->x, at, n, wide[0]);
+            const T *g = df_piece(STORED(r), r->g, at, n, wide[1]);
+            T *d = df_piece_to(STORED(r), r->out, at, wide[0]);
             if (r->n_params == 2)
                 FN(flow_back)(2, 1, d, x, g, 0, w, scale + from, to_scale + from,
                               to_offset + from, n);
             else if (r->n_params == 1)
                 FN(flow_back)(1, 1, d, x, g, 0, w, scale + from, to_scale + from, d, n);
             else FN(flow_back)(0, 1, d, x, g, 0, w, x, d, d, n);
-            df_piece_done(r->stored, r->out, at, n, wide[0]);
+            df_piece_done(STORED(r), r->out, at, n, wide[0]);
         }
     }
 }
 
 #undef ROWS_MAX
+#undef STORED

@@ -9,6 +9,7 @@
 #define HALF_COLUMN_ROWS 512 /* most rows of a chunk whose columns are widened in pieces, */
 #define STRIP_COLUMNS 1024   /* or columns of a strip of rows: 32 KB */
 
+#if defined(__AVX2__) /* has instructions that widen vectors */
 #define DTYPE f32
 /* The sum of a row, with the accumulators of reduce_row. */
 #define SUM_ROW(half)                                                                            \
@@ -70,13 +71,14 @@ static void sum_columns_half(df_dtype half, float *out, const uint16_t *x, int64
     if (half == DF_BF16) DF_HAS(BF16, sum_columns_bf16(out, x, rows, cols, stride));
     else DF_HAS(F16, sum_columns_f16(out, x, rows, cols, stride));
 }
-
-/* True if rows of n elements are sums that are faster with sum_row_half. */
-static bool sums_rows(const reducer *r, int64_t n)
-{
-    return r->rows == sum_rows_f32 && n > HALF_PIECE;
-}
 #undef DTYPE
+
+static bool is_sum(const reducer *r) { return r->rows == sum_rows_f32; }
+#else
+static bool is_sum(const reducer *r) { return (void)r, false; }
+#define sum_row_half(half, x, n) 0
+#define sum_columns_half(half, out, x, rows, cols, stride) (void)0
+#endif
 
 /* Computes results [begin, end) of (outer, chunks), as row_task. */
 static void half_row_task(void *context, int64_t begin, int64_t end)
@@ -89,7 +91,7 @@ static void half_row_task(void *context, int64_t begin, int64_t end)
         const int64_t row = i / s->n_chunks, from = i % s->n_chunks * s->chunk;
         const int64_t rows = s->n_chunks == 1 ? df_min(some, end - i) : 1;
         const int64_t length = df_min(s->chunk, n - from);
-        if (sums_rows(s->reducer, length)) {
+        if (is_sum(s->reducer) && length > HALF_PIECE) {
             ((float *)s->out)[i++] = sum_row_half(s->half, x + row * n + from, length);
             continue;
         }
@@ -135,7 +137,7 @@ static void half_column_task(void *context, int64_t begin, int64_t end)
             const uint16_t *source = x + (outer * n + from) * inner + at;
             float *out = (float *)s->out + chunks * inner + at;
             if (s->reducer->part) {
-                if (s->reducer->rows == sum_rows_f32)
+                if (is_sum(s->reducer))
                     sum_columns_half(s->half, out, source, rows, cols, inner);
                 else reduce_half_strips(s, out, source, rows, cols);
                 continue;
