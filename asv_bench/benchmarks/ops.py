@@ -380,14 +380,23 @@ class Ops:
 
 
 class HalfOps:
-    """Ops on 16-bit floats whose kernels widen pieces of rows or columns."""
+    """Ops on 16-bit floats whose kernels widen pieces of their operands."""
 
+    images = ["fused_batch_norm", "fused_batch_norm_grad", "max_pool", "max_pool_grad", "avg_pool",
+              "conv", "conv_backprop_input", "conv_backprop_filter"]
+    rows = ["layer_norm", "layer_norm_grad", "rms_norm", "sparse_softmax_cross_entropy"]
     params = [["bfloat16", "float16"],
-              ["sum of rows", "sum of columns", "softmax", "cross entropy"]]
+              ["sum of rows", "sum of columns", "softmax", "cross entropy", *images, *rows]]
     param_names = ["dtype", "op"]
 
     def setup(self, dtype, op):
         x = df.cast(df.random.normal([512, 1024], seed=1), dtype)
+        if op in (*self.images, *self.rows):
+            inputs, attrs = OTHERS[op]()
+            inputs = [df.cast(x, dtype) if x.dtype.is_floating else x for x in inputs]
+            self.run = lambda: _core.apply(op, *inputs, **attrs)
+            self.run()
+            return
         self.run = {"sum of rows": lambda: df.reduce_sum(x, 1),
                     "sum of columns": lambda: df.reduce_sum(x, 0),
                     "softmax": lambda: df.nn.softmax(x),

@@ -1,21 +1,15 @@
 """Kernels that read 16-bit floats in pieces: the bits are those of float32 operands, rounded.
 
 Each row is an op with inputs and attributes: its results on 16-bit floats are compared with the
-rounded results on widened inputs. Sizes are odd, empty, or longer than a piece. Other SIMD levels
-run the same rows in a subprocess.
+rounded results on widened inputs. Sizes are odd, empty, or longer than a piece. test_levels.py runs
+these tests at other SIMD levels.
 """
-
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dualflow as df
 from dualflow import _core
-from tests import levels, sampling
 
 HALVES = ["bfloat16", "float16"]
 BATCH = {"channels_first": False, "epsilon": 1e-3}
@@ -157,7 +151,8 @@ def reduction_rows():
                     "axes": axes, "keepdims": False}
 
 
-ROWS = {"softmax": softmax_rows, "reductions": reduction_rows, "norms": norm_rows, "channels": channel_rows, "pooling": pool_rows, "convolution": conv_rows}
+ROWS = {"softmax": softmax_rows, "reductions": reduction_rows, "norms": norm_rows,
+        "channels": channel_rows, "pooling": pool_rows, "convolution": conv_rows}
 
 
 def results(name, tensors, attrs):
@@ -198,3 +193,34 @@ def run(family, half):
 @pytest.mark.parametrize("family", ROWS)
 def test_rows(family, half):
     run(family, half)
+
+
+CONVOLVED = {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": [], "exact": False}
+IMAGES, FILTERS = (96, 28, 28, 32), (3, 3, 32, 32)
+# Ops with inputs, attributes and the shapes of the inputs of 16-bit floats.
+LARGE = [
+    ("layer_norm", ROW, [(8192, 384)]), ("layer_norm_grad", ROW, [(8192, 384)] * 2),
+    ("fused_batch_norm", BATCH, [IMAGES]), ("fused_batch_norm_grad", BATCH, [IMAGES] * 2),
+    ("avg_pool", windows([2, 2], [2, 2]), [IMAGES]),
+    ("max_pool", {"places": "uint8", **windows([2, 2], [2, 2])}, [IMAGES]),
+    ("softmax", {"axis": 1}, [(8, 1024, 256)]), ("softmax", {"axis": -1}, [(64, 32768)]),
+    ("reduce_sum", {"axes": [0], "keepdims": False}, [(8192, 384)]),
+    ("conv", CONVOLVED, [IMAGES, FILTERS]), ("conv", CONVOLVED, [IMAGES, (1, 1, 32, 32)]),
+    ("conv", CONVOLVED, [IMAGES, (3, 3, 1, 32)]),
+    ("conv_backprop_input", {"shape": list(IMAGES), **CONVOLVED}, [FILTERS, IMAGES]),
+    ("conv_backprop_filter", {"shape": list(FILTERS), **CONVOLVED}, [IMAGES, IMAGES])]
+
+
+@pytest.mark.parametrize("name, attrs, shapes", LARGE)
+def test_memory(name, attrs, shapes):
+    """No operand or result has a float32 copy: scratch memory is less than half of one."""
+    given = [df.cast(df.random.normal(shape, seed=1), "bfloat16") for shape in shapes]
+    _core.apply(name, *given, **attrs)
+    df.config.trim_memory()
+    df.config.reset_peak_memory()
+    before = df.config.memory_stats()["live"]
+    made = results(name, given, attrs)
+    scratch = df.config.memory_stats()["peak"] - before - sum(y.nbytes for y in made)
+    # Winograd's filters and the slots of its blocks do not depend on the number of images.
+    allowed = 6 << 20 if name.startswith("conv") else 0
+    assert scratch <= max(x.nbytes for x in given) + allowed

@@ -30,11 +30,12 @@ def test_level(level, request):
     # Strided operands and threads divide the work in code that all levels share.
     some = ("(float32 or int32 or epilogue) and not slices and not test_threads"
             " or test_halves and (test_value and not bfloat16 or every_half)"
-            " or test_half_products or test_packed_products")
+            " or test_half_products or test_packed_products or test_half_pieces and bfloat16")
     few = [] if request.config.getoption("exhaustive") else ["-k", some, "--sample", "5"]
     products = "tests/ops/linalg/test_half_products.py"
     ran = run(level, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
               "tests/ops/test_values.py", "tests/ops/test_edges.py", "tests/ops/test_halves.py",
+              "tests/ops/test_half_pieces.py",
               "tests/graph/test_matmul_epilogue.py", "tests/graph/test_conv_epilogue.py",
               "tests/ops/nn/test_recurrent.py", "tests/graph/test_packed_kernels.py",
               "tests/graph/test_packed_products.py", products,
