@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from c_programs import add_options, build
-from language_model import LanguageModel, read_tokenizer
+from language_model import BITS, LanguageModel, read_tokenizer
 from model_files import ModelError, read_json
 
 import dualflow as df
@@ -54,8 +54,9 @@ def pieces(path: Path, count: int) -> list[bytes]:
 def write_model(model: LanguageModel, options: argparse.Namespace, folder: Path) -> None:
     """Write the C files of the step, its weights, and what the C program reads beside them."""
     # Exports store variables in a file, and constants in the C source.
-    weights = {name: df.Variable(w, trainable=False, name=name)
-               for name, w in model.weights.items()}
+    weights = {name: df.nest.map_structure(lambda x, name=name: df.Variable(
+        x, trainable=False, name=name) if isinstance(x, df.Tensor) else x, w)
+        for name, w in model.weights.items()}
 
     @df.function
     def step(token: df.Tensor, position: df.Tensor) -> df.Tensor:
@@ -85,7 +86,7 @@ def main() -> None:
     parser.add_argument("--top-p", type=float, default=1.0,
                         help="draw from the likeliest tokens with this sum of probabilities")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", *BITS], default="float32")
     add_options(parser)
     options = parser.parse_args()
     try:

@@ -297,8 +297,8 @@ def written(folder, *arguments):
 def test_the_c_program_writes_the_same_tokens(example, tmp_path):
     values = {**LLAMA, "eos_token_id": [99]}
     write_model(example, tmp_path, values)
-    want = list(example.LanguageModel(tmp_path, 30).generate(TOKENS))
-    folder = built(tmp_path, "--temperature", "0")
+    want = list(example.LanguageModel(tmp_path, 30, "int4").generate(TOKENS))
+    folder = built(tmp_path, "--temperature", "0", "--dtype", "int4")
     assert (folder / "prompt.txt").read_text() == "\n"
     for count in (30, 10, 1):           # the text is never longer than `length`
         assert written(folder, count, *TOKENS).stdout.split() == [
