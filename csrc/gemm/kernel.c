@@ -38,6 +38,7 @@ DF_INLINE void copy_some(const int vectors, gemm_copy *copy)
 #define DTYPE f32
 #include "gemm/kernel_formulas.h"
 #undef DTYPE
+#define ONE_FORM
 #if DF_PRODUCT_F64
 #define DTYPE f64
 #include "gemm/kernel_formulas.h"
@@ -60,8 +61,10 @@ typedef int32_t t_pair;
 typedef v_i32 v_pair;
 #define load_pair load_i32
 #define load_n_pair load_n_i32
+#define load_upto_pair load_upto_i32
 #define store_pair store_i32
 #define store_n_pair store_n_i32
+#define store_upto_pair store_upto_i32
 #define splat_pair splat_i32
 #define fma_pair add_pairs
 
@@ -82,8 +85,10 @@ typedef int32_t t_vnni;
 typedef v_i32 v_vnni;
 #define load_vnni load_i32
 #define load_n_vnni load_n_i32
+#define load_upto_vnni load_upto_i32
 #define store_vnni store_i32
 #define store_n_vnni store_n_i32
+#define store_upto_vnni store_upto_i32
 #define splat_vnni splat_i32
 DF_INLINE v_i32 fma_vnni(v_i32 a, v_i32 b, v_i32 c)
 {
@@ -105,8 +110,10 @@ typedef float t_bf16s;
 typedef v_f32 v_bf16s;
 #define load_bf16s load_f32
 #define load_n_bf16s load_n_f32
+#define load_upto_bf16s load_upto_f32
 #define store_bf16s store_f32
 #define store_n_bf16s store_n_f32
+#define store_upto_bf16s store_upto_f32
 #define splat_bf16s splat_f32
 DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
 {
@@ -118,6 +125,7 @@ DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
 #pragma GCC pop_options
 #endif
 #undef PANEL_ONLY
+#undef ONE_FORM
 
 #define PLAIN(name, dtype, bytes)                                                                \
     OF_PRODUCTS(dtype, {panel_##name, pack_##name, DF_##dtype, bytes, bytes, 1})

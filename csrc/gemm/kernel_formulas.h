@@ -1,9 +1,16 @@
 /* Included once per dtype: the register-blocked kernel for a column panel of C and, without
- * PANEL_ONLY, packing.
+ * PANEL_ONLY, packing. With ONE_FORM, panels of whole vectors run the code for parts of vectors,
+ * which halves the size of the kernel.
  *
  * The kernel holds a block of GEMM_ROWS x GEMM_COLS vectors of C in registers over the whole depth
  * k. Per step it loads GEMM_COLS vectors of B and broadcasts GEMM_ROWS elements of A. Both operands
  * are read from their original memory or from a packed copy; only strides differ. */
+
+#if defined(ONE_FORM) && !defined(__AVX512BW__) /* there `_n` accepts whole vectors */
+#define PART(name) FN(name##_upto)
+#else
+#define PART(name) FN(name##_n)
+#endif
 
 /* Computes rows x (cols vectors) of C at `c` with op(A) from `a`. rows, cols, partial and copies
  * are constants at every call, so each combination becomes straight-line code. Three rows of A
@@ -37,7 +44,7 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
         for (int64_t p = df_min(left, panel->steps); p > 0; p--) {
             V row[GEMM_COLS];
             UNROLL for (int j = 0; j < cols; j++)
-                row[j] = masked && j == cols - 1 ? FN(load_n)(b + j * LANES, n_last)
+                row[j] = masked && j == cols - 1 ? PART(load)(b + j * LANES, n_last)
                                                  : FN(load)(b + j * LANES);
             if (copies) {
                 UNROLL for (int j = 0; j < cols; j++) {
@@ -59,8 +66,8 @@ DF_INLINE void FN(block)(const int rows, const int cols, const bool partial, con
         UNROLL for (int j = 0; j < cols; j++) {
             T *to = c + i * panel->c_row + j * LANES;
             if (partial && j == cols - 1) {
-                V old = panel->accumulate ? FN(load_n)(to, n_last) : (V){0};
-                FN(store_n)(to, old + sum[i][j], n_last);
+                V old = panel->accumulate ? PART(load)(to, n_last) : (V){0};
+                PART(store)(to, old + sum[i][j], n_last);
             } else {
                 FN(store)(to, panel->accumulate ? FN(load)(to) + sum[i][j] : sum[i][j]);
             }
@@ -108,6 +115,9 @@ DF_INLINE void FN(all_rows)(const int cols, const bool partial, const gemm_panel
     while (next.rows > 0) copy_some(cols, &next);
 }
 
+#undef PART
+
+#if !defined(ONE_FORM)
 static void FN(panel_whole)(const gemm_panel *panel)
 {
     if (panel->cols == 1 * LANES)
@@ -117,12 +127,13 @@ static void FN(panel_whole)(const gemm_panel *panel)
     else
         FN(all_rows)(GEMM_COLS, false, panel);
 }
+#endif
 
 static void FN(panel_partial)(const gemm_panel *panel)
 {
-    if (panel->cols < 1 * LANES)
+    if (panel->cols <= 1 * LANES)
         FN(all_rows)(1, true, panel);
-    else if (panel->cols < 2 * LANES)
+    else if (panel->cols <= 2 * LANES)
         FN(all_rows)(2, true, panel);
     else
         FN(all_rows)(GEMM_COLS, true, panel);
@@ -130,10 +141,13 @@ static void FN(panel_partial)(const gemm_panel *panel)
 
 static void FN(panel)(const gemm_panel *panel)
 {
-    if (panel->cols % LANES)
-        FN(panel_partial)(panel);
-    else
+#if !defined(ONE_FORM)
+    if (panel->cols % LANES == 0) {
         FN(panel_whole)(panel);
+        return;
+    }
+#endif
+    FN(panel_partial)(panel);
 }
 
 #if !defined(PANEL_ONLY)
