@@ -95,6 +95,8 @@ typedef v_f32 v_f16_wide;
 #include "gemm/gemv_formulas.h"
 #undef DTYPE
 #endif
+#undef STORED
+#undef STORED_AS_T
 
 typedef struct {
     void (*dots)(const gemv *g, int64_t begin, int64_t end);    /* M is n x depth */

@@ -6,7 +6,7 @@
 
 enum { BITS, GROUP_SIZE, CHANNELS, DEPTH };
 
-static df_quantized matrix_of(const df_call *call)
+static df_quantized quantized_of(const df_call *call)
 {
     const df_tensor *zeros = call->in[3];
     return (df_quantized){.values = call->in[1]->data, .scales = call->in[2]->data,
@@ -36,7 +36,7 @@ static df_status check_matrix(const df_call *call, df_error *err)
                        "or 8 bits, groups of 0, or of a multiple of 32 up to %d", call->op->name,
                        (long long)bits, (long long)group, (long long)n, (long long)k,
                        DF_QUANTIZED_SUM);
-    const df_quantized q = matrix_of(call);
+    const df_quantized q = quantized_of(call);
     const int64_t blocks = df_quantized_blocks(n), groups = df_quantized_groups(&q);
     const int channels = DF_QUANTIZED_CHANNELS;
     if (!has_shape(values, DF_U8, blocks, df_quantized_words(&q), 4 * channels) ||
@@ -75,14 +75,14 @@ static int64_t rows_of(const df_call *call)
 
 static int64_t product_workspace(const df_call *call)
 {
-    const df_quantized q = matrix_of(call);
+    const df_quantized q = quantized_of(call);
     return DF_SYM(df_quantized_workspace)(&q, rows_of(call));
 }
 
 static df_status run_product(const df_call *call, df_error *err)
 {
     (void)err;
-    const df_quantized q = matrix_of(call);
+    const df_quantized q = quantized_of(call);
     DF_SYM(df_quantized_product)(&q, rows_of(call), call->in[0]->data, call->out[0]->data,
                                  call->workspace);
     return DF_OK;
@@ -90,7 +90,7 @@ static df_status run_product(const df_call *call, df_error *err)
 
 static double product_flops(const df_call *call)
 {
-    const df_quantized q = matrix_of(call);
+    const df_quantized q = quantized_of(call);
     return 2.0 * (double)rows_of(call) * (double)q.n * (double)q.k;
 }
 

@@ -9,7 +9,7 @@
 #define HALF_COLUMN_ROWS 512 /* most rows of a chunk whose columns are widened in pieces, */
 #define STRIP_COLUMNS 1024   /* or columns of a strip of rows: 32 KB */
 
-#if defined(__AVX2__) /* has instructions that widen vectors */
+#if DF_BUILT_HALVES && defined(__AVX2__) /* has instructions that widen vectors */
 #define DTYPE f32
 /* The sum of a row, with the accumulators of reduce_row. */
 #define SUM_ROW(half)                                                                            \
