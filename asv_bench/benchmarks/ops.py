@@ -116,12 +116,6 @@ def labelled(gradient=False):
     return inputs
 
 
-def update(n_slots, *rest, **attrs):
-    """Return an entry for an optimizer's update: variable, slots, gradient, learning rate, rest."""
-    return lambda: ([df.Variable(floats(N)), *(df.Variable(floats(N)) for _ in range(n_slots)),
-                     floats(N), df.constant(0.01), *rest], attrs)
-
-
 ATTENTION = {"is_causal": True, "scale": 1.0, "over_root": True, "rate": 0.0,
              "heads_inner": False}
 
@@ -134,12 +128,30 @@ def attended():
 def attention_grads():
     made = _core.apply("scaled_dot_product_attention", *attended(), **ATTENTION)
     return [*attended(), *made, floats(8, 4, 128, 64)], ATTENTION
-def row_update(n_slots, *rest, **attrs):
-    """Return an entry for an optimizer's update with a gradient of rows."""
-    return lambda: ([df.Variable(floats(ROWS, COLUMNS)),
-                     *(df.Variable(floats(ROWS, COLUMNS)) for _ in range(n_slots)),
-                     floats(ROWS // 8, COLUMNS), indices(ROWS // 8, ROWS), df.constant(0.01),
-                     *rest], attrs)
+
+# Optimizer updates: number of slots, inputs after the learning rate, attributes.
+STEP = df.constant(1, dtype="int64")
+ADAM = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-7, "weight_decay": 0.0}
+RMSPROP = {"rho": 0.9, "momentum": 0.0, "epsilon": 1e-7}
+UPDATES = {"sgd_update": (0, [], {}), "momentum_update": (1, [], {"momentum": 0.9,
+                                                                  "nesterov": False}),
+           "adam_update": (2, [STEP], ADAM), "amsgrad_update": (3, [STEP], ADAM),
+           "rmsprop_update": (2, [], RMSPROP), "centered_rmsprop_update": (3, [], RMSPROP),
+           "adagrad_update": (1, [], {"epsilon": 1e-7})}
+
+
+def update(n_slots, rest, attrs, rows=False, mixed=False):
+    """Return an entry for an optimizer's update. `rows`: the gradient consists of rows. `mixed`:
+    variable and gradient are bfloat16, and the first slot is the master."""
+    def entry():
+        dtype = "bfloat16" if mixed else "float32"
+        variable = df.cast(floats(ROWS, COLUMNS), dtype)
+        slots = [df.Variable(floats(ROWS, COLUMNS)) for _ in range(n_slots + mixed)]
+        gradient = [df.cast(floats(ROWS // 8, COLUMNS), dtype),
+                    indices(ROWS // 8, ROWS)] if rows else [variable]
+        return [df.Variable(variable), *slots, *gradient, df.constant(0.01), *rest], attrs
+
+    return entry
 
 
 # x[:, ::2]
@@ -285,24 +297,10 @@ OTHERS = {
     "segment_sum": lambda: ([floats(ROWS, COLUMNS), segments()], {"num_segments": -1}),
     "segment_gather": lambda: ([floats(ROWS // 8, COLUMNS), segments()], {}),
     "where_indices": lambda: ([floats(ROWS, COLUMNS) > 0.5], {}),
-    "sgd_update": update(0),
-    "momentum_update": update(1, momentum=0.9, nesterov=False),
-    "adam_update": update(2, df.constant(1, dtype="int64"), beta_1=0.9, beta_2=0.999, epsilon=1e-7,
-                          weight_decay=0.0),
-    "amsgrad_update": update(3, df.constant(1, dtype="int64"), beta_1=0.9, beta_2=0.999,
-                             epsilon=1e-7, weight_decay=0.0),
-    "rmsprop_update": update(2, rho=0.9, momentum=0.0, epsilon=1e-7),
-    "centered_rmsprop_update": update(3, rho=0.9, momentum=0.0, epsilon=1e-7),
-    "adagrad_update": update(1, epsilon=1e-7),
-    "sgd_update_rows": row_update(0),
-    "momentum_update_rows": row_update(1, momentum=0.9, nesterov=False),
-    "adam_update_rows": row_update(2, df.constant(1, dtype="int64"), beta_1=0.9, beta_2=0.999,
-                                   epsilon=1e-7, weight_decay=0.0),
-    "amsgrad_update_rows": row_update(3, df.constant(1, dtype="int64"), beta_1=0.9, beta_2=0.999,
-                                      epsilon=1e-7, weight_decay=0.0),
-    "rmsprop_update_rows": row_update(2, rho=0.9, momentum=0.0, epsilon=1e-7),
-    "centered_rmsprop_update_rows": row_update(3, rho=0.9, momentum=0.0, epsilon=1e-7),
-    "adagrad_update_rows": row_update(1, epsilon=1e-7),
+    **{name: update(*of) for name, of in UPDATES.items()},
+    **{f"{name}_rows": update(*of, rows=True) for name, of in UPDATES.items()},
+    **{f"{name}_mixed": update(*of, mixed=True) for name, of in UPDATES.items()},
+    **{f"{name}_mixed_rows": update(*of, True, True) for name, of in UPDATES.items()},
     "merge_rows": lambda: ([floats(ROWS, COLUMNS), indices(ROWS, ROWS // 8)],
                            {"n": ROWS, "spread": False}),
     "matmul_quantized": quantized,

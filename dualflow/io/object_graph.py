@@ -190,7 +190,8 @@ class Tracked:
         for path, optimizer in self.optimizers.items():
             start = join(path, f"{SLOTS}/")
             slot, _, of = name.removeprefix(start).partition("/")
-            if not name.startswith(start) or slot not in optimizer.next_layout():
+            if not name.startswith(start) or slot not in (*optimizer.next_layout(),
+                                                          optimizer.master):
                 continue
             if of.startswith("@") and of[1:].isdigit():
                 return Slot(path, int(of[1:]), slot)

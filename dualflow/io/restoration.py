@@ -239,7 +239,7 @@ class Match:
                     f"@{slot.of}" if isinstance(slot.of, int) else found.names[slot.of]))
                 if isinstance(slot.of, Variable):
                     optimizer = found.optimizers[slot.optimizer]
-                    self._compare(theirs, optimizer.initial_slot(slot.name, slot.of))
+                    self._compare(theirs, optimizer.slot_value(slot.name, slot.of))
 
     def names(self) -> dict[str, str]:
         """Return the names of all objects that are restored, by their names in the file."""

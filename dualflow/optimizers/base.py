@@ -22,7 +22,7 @@ from dualflow._util.notebook import card
 from dualflow.errors import GradientWarning, InvalidArgumentError
 from dualflow.ops.indexing.indexed_slices import IndexedSlices
 from dualflow.optimizers.formula import Formula
-from dualflow.optimizers.options import Signature
+from dualflow.optimizers.options import Signature, widened
 from dualflow.optimizers.rate import LearningRate
 from dualflow.optimizers.slots import Slots
 from dualflow.tracebacks import filtered
@@ -72,6 +72,11 @@ class Optimizer(Slots):
     -----
     Attributes may be changed at any time, for eager and traced updates. A change that requires
     slots which the variables do not have raises.
+
+    Updates of a 16-bit variable are computed in float32: slot ``master`` is the float32 value of
+    the variable, other slots are float32, and the variable is the rounded master. An element that
+    was assigned to the variable between two updates replaces the master's, unless it equals the old
+    one. An overridden `update` gets the master in place of the variable.
 
     A gradient that is `IndexedSlices` gives an update bit-identical to the dense gradient without
     being converted: running means of rows without an index decay, as in Keras.
@@ -177,11 +182,7 @@ class Optimizer(Slots):
         if not pairs or any(map(is_, grads, repeat(None))):
             grads, variables = self._connected(grads, variables)
         self.used()
-        if self._copied is not None:
-            self._settle(variables)
-        slots = self._slots
-        if not all(map(slots.__contains__, variables)):
-            self.build(variables)
+        self.prepare(variables)
         graph = current_graph()
         flowed = [None] * len(grads) if graph is None else list(map(graph.flowed.get, grads))
         if None not in flowed:
@@ -199,21 +200,23 @@ class Optimizer(Slots):
 
     def _update(self, grads: list[Any], variables: list[df.Variable], flags: list[Any]) -> None:
         """Update all variables. A flag other than None is true at run time if a gradient exists."""
-        rate, grads = self.learning_rate, self.clipped(grads)
+        rate, grads = widened(self.learning_rate), self.clipped(grads)
         formula = self._common_formula(grads, variables, rate)
         if formula is None:
             self._update_one_by_one(grads, variables, flags, rate)
         else:
-            grads, others = self._update_sparse(grads, variables, rate)
-            for var in others:
-                self.decay(var, rate)
-            places = [self._layout.index(s) for s in formula.slots]
-            rows = formula.update_each(grads, others, [[self._slots[v][k] for k in places]
-                                                       for v in others], rate)
-            if len(rows) == len(variables) and self._is_plain():
-                self.__dict__["_again"] = formula.repeated(rows, rate, self.iterations)
+            grads, others = self._update_special(grads, variables, rate)
+            for reduced in False, True:
+                group = [(g, v) for g, v in zip(grads, others, strict=True)
+                         if v.dtype.is_reduced_float is reduced]
+                if group:
+                    self._update_alike(formula.mixed(self.master) if reduced else formula, group,
+                                       rate, len(variables))
         if self.use_ema:
-            self.average([(var, self._slot(var, "average")) for var in variables])
+            self.average([(self.master_of(v), self._slot(v, "average")) for v in variables])
+            for var in variables if self.ema_overwrite_frequency is not None else ():
+                if (master := self.master_of(var)) is not var:
+                    var.assign(df.cast(master, var.dtype))
         self.iterations.assign_add(self._one)
 
     def _common_formula(self, grads: list[Any], variables: list[df.Variable],
@@ -229,17 +232,34 @@ class Optimizer(Slots):
                 return None
         return self.formula()
 
-    def _update_sparse(self, grads: list[Any], variables: list[df.Variable],
-                       rate: Any) -> tuple[list[Any], list[df.Variable]]:
-        """Update the variables with IndexedSlices; return the other gradients and
-        variables."""
-        rows = [k for k, g in enumerate(grads) if type(g) is not Tensor]
-        if not rows:
+    def _update_special(self, grads: list[Any], variables: list[df.Variable],
+                        rate: Any) -> tuple[list[Any], list[df.Variable]]:
+        """Update the variables with IndexedSlices, and 16-bit variables with a separate decay.
+        Return the other gradients, which are Tensors, and their variables, decayed."""
+        decays = bool(self.weight_decay) and not self.decays_itself
+        if not decays and all([type(g) is Tensor for g in grads]):
             return grads, variables
-        self._update_one_by_one([grads[k] for k in rows], [variables[k] for k in rows],
-                                [None] * len(rows), rate)
-        others = [k for k, g in enumerate(grads) if type(g) is Tensor]
-        return [grads[k] for k in others], [variables[k] for k in others]
+        pairs: list[list[Any]] = [[], []]
+        for g, v in zip(grads, variables, strict=True):
+            pairs[type(g) is Tensor and not (decays and v.dtype.is_reduced_float)].append((g, v))
+        special, others = pairs
+        self._update_one_by_one([g for g, _ in special], [v for _, v in special],
+                                [None] * len(special), rate)
+        for _, v in others:
+            self.decay(v, rate)
+        return [g for g, _ in others], [v for _, v in others]
+
+    def _update_alike(self, formula: Formula, pairs: list[tuple[Any, Variable]], rate: Any,
+                      n: int) -> None:
+        """Update variables by one formula, all or none; `n`: number of variables of the update."""
+        rows = formula.update_each([g for g, _ in pairs], [v for _, v in pairs],
+                                   [self._inputs(formula, v) for _, v in pairs], rate)
+        if len(rows) == n and self._is_plain():
+            self.__dict__["_again"] = formula.repeated(rows, rate, self.iterations)
+
+    def _inputs(self, formula: Formula, var: Variable) -> list[Variable]:
+        names = (*self._layout, self.master)
+        return [self._slots[var][names.index(slot)] for slot in formula.slots]
 
     def _is_plain(self) -> bool:
         """Return True if an update is only its formula until an attribute changes. False for
@@ -261,8 +281,20 @@ class Optimizer(Slots):
 
     def _one_update(self, grad: Any, var: df.Variable, slots: tuple[df.Variable, ...],
                     rate: Any) -> None:
-        self.decay(var, rate)
-        self.update(grad, var, slots, rate)
+        master = self.master_of(var)
+        formula = self.formula() if master is not var and self._is_formula else None
+        if master is var:
+            self.decay(var, rate)
+            self.update(grad, var, slots, rate)
+        elif formula is not None and (self.decays_itself or not self.weight_decay):
+            mixed = formula.mixed(self.master)
+            mixed.update(grad, var, self._inputs(mixed, var), rate)
+        else:
+            same = df.equal(df.cast(master, var.dtype), var)
+            master.assign(df.where(same, master, df.cast(var, df.float32)))
+            self.decay(master, rate)
+            self.update(widened(grad), master, slots, rate)
+            var.assign(df.cast(master, var.dtype))
 
     def _connected(self, grads: list[Any], variables: list[df.Variable]) -> tuple[list, list]:
         """Return the gradients that are not None, and their variables."""

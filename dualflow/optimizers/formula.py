@@ -25,6 +25,10 @@ class Formula(NamedTuple):
     rest: tuple[TensorLike, ...]
     attrs: dict[str, Any]
 
+    def mixed(self, master: str) -> Formula:
+        """Return the update of 16-bit variables whose slot `master` is their float32 value."""
+        return Formula(f"{self.op}_mixed", (master, *self.slots), self.rest, self.attrs)
+
     def update(self, grad: Any, var: Variable, slots: Iterable[Variable], rate: TensorLike) -> None:
         """Update one variable by any kind of gradient, in eager mode or in a graph."""
         apply_update(self.op, (var, *slots), grad, (rate, *self.rest), **self.attrs)

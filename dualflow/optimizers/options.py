@@ -109,10 +109,13 @@ class Options(Rated):
         """Return the gradients of the unscaled loss."""
         if self.loss_scale_factor is None:
             return grads
-        return [df.ops.state.clip.scaled(g, 1.0 / self.loss_scale_factor) for g in grads]
+        return [df.ops.state.clip.scaled(widened(g), 1.0 / self.loss_scale_factor) for g in grads]
 
     def clipped(self, grads: list[Any]) -> list[Any]:
-        """Return the gradients, clipped according to the options."""
+        """Return the gradients, clipped according to the options; clipped 16-bit gradients become
+        float32."""
+        clips = self.clipnorm, self.global_clipnorm, self.clipvalue
+        grads = grads if clips == (None, None, None) else list(map(widened, grads))
         if self.clipnorm is not None:
             return [df.clip_by_norm(g, self.clipnorm) for g in grads]
         if self.global_clipnorm is not None:
@@ -133,7 +136,7 @@ class Options(Rated):
         n = self.gradient_accumulation_steps
         for g, flag, total in zip(grads, flags, sums, strict=True):
             if flag is None:
-                total.assign_add(df.convert_to_tensor(g))
+                _added(total, g)
             else:
                 df.cond(flag, partial(_added, total, g), lambda: None)
         steps.assign_add(1)
@@ -177,7 +180,10 @@ class Options(Rated):
         """
         if self.use_ema:
             for var in map(unwrapped, var_list):
-                var.assign(self.slots[var]["average"])
+                slots = self.slots[var]
+                if "master" in slots:
+                    slots["master"].assign(slots["average"])
+                var.assign(df.cast(slots["average"], var.dtype))
 
     @property
     def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
@@ -185,8 +191,23 @@ class Options(Rated):
         raise NotImplementedError
 
 
+def with_values(grad: Any, f: Callable[[Any], Any]) -> Any:
+    """Return a gradient with `f` applied to its elements."""
+    if isinstance(grad, df.IndexedSlices):
+        return df.IndexedSlices(f(grad.values), grad.indices, grad.dense_shape)
+    return f(grad)
+
+
+def widened(grad: Any) -> Any:
+    """Return a 16-bit gradient as float32, others unchanged."""
+    values = grad.values if isinstance(grad, df.IndexedSlices) else grad
+    if not isinstance(values, df.TensorBase) or not values.dtype.is_reduced_float:
+        return grad
+    return with_values(grad, lambda x: df.cast(x, df.float32))
+
+
 def _added(total: df.Variable, grad: Any) -> None:
-    total.assign_add(df.convert_to_tensor(grad))
+    total.assign_add(widened(df.convert_to_tensor(grad)))
 
 
 def _assigned(var: df.Variable, value: df.Variable) -> None:

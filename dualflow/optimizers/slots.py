@@ -21,6 +21,7 @@ class Slots(Options):
     """Base of `Optimizer`: the slots of variables."""
 
     slot_names: Sequence[str] = ()
+    master = "master"               # the last slot of a 16-bit variable, its float32 value
 
     _steps: df.Variable | None              # number of accumulated gradients
 
@@ -56,13 +57,39 @@ class Slots(Options):
                     (*self.needed_slots(), *self.extra_slots()))
             if var not in self._slots:
                 kept = self._kept.get(var) or self._kept.get(len(self._slots)) or {}
-                self._slots[var] = tuple([self._new_slot(slot, var, kept.get(slot))
-                                          for slot in self._layout])
+                self._slots[var] = self._new_slots(var, kept)
                 kept.clear()
         self._copied = None
 
-    def _new_slot(self, slot: str, var: df.Variable, kept: df.Tensor | None) -> df.Variable:
-        value = self.initial_slot(slot, var)
+    def prepare(self, variables: list[df.Variable]) -> None:
+        """Create what an update of these variables needs."""
+        if self._copied is not None:
+            self._settle(variables)
+        if not all(map(self._slots.__contains__, variables)):
+            self.build(variables)
+
+    def _new_slots(self, var: df.Variable, kept: dict[str, df.Tensor]) -> tuple[df.Variable, ...]:
+        own = self._layout
+        if not var.dtype.is_reduced_float:
+            return tuple([self._new_slot(slot, var, self.initial_slot(slot, var), kept.get(slot))
+                          for slot in own])
+        name = self.master
+        master = self._new_slot(name, var, df.cast(var, df.float32), kept.get(name))
+        return (*[self._new_slot(slot, var, self.initial_slot(slot, master), kept.get(slot))
+                  for slot in own], master)
+
+    def slot_value(self, slot: str, var: df.Variable) -> df.Tensor:
+        """Return the initial value of a slot of `var`, which for a 16-bit variable is float32."""
+        wide = df.Variable(df.cast(var, df.float32)) if var.dtype.is_reduced_float else var
+        return wide.value() if slot == self.master else self.initial_slot(slot, wide)
+
+    def master_of(self, var: df.Variable) -> df.Variable:
+        """Return the variable that updates compute with: the master of a 16-bit variable, or the
+        variable itself."""
+        return self._slots[var][-1] if var.dtype.is_reduced_float else var
+
+    def _new_slot(self, slot: str, var: df.Variable, value: df.Tensor,
+                  kept: df.Tensor | None) -> df.Variable:
         if kept is not None:
             if (kept.shape, kept.dtype) != (value.shape, value.dtype):
                 raise InvalidArgumentError(
@@ -72,7 +99,8 @@ class Slots(Options):
         return df.Variable(value, trainable=False, name=f"{var.name}/{slot}")
 
     def initial_slot(self, slot: str, var: df.Variable) -> df.Tensor:
-        """Return the initial value of a slot."""
+        """Return the initial value of a slot of `var`, in the place of which updates of a 16-bit
+        variable pass its master."""
         return var.value() if slot == "average" else df.zeros(var.shape, var.dtype)
 
     @property
@@ -91,8 +119,8 @@ class Slots(Options):
     @property
     def slots(self) -> dict[df.Variable, dict[str, df.Variable]]:
         """The existing slots, by variable and name."""
-        return {var: dict(zip(self._layout, slots, strict=True))
-                for var, slots in self._slots.items()}
+        names = (*self._layout, self.master)
+        return {var: dict(zip(names, slots, strict=False)) for var, slots in self._slots.items()}
 
     @property
     def kept(self) -> dict[Any, dict[str, df.Tensor]]:

@@ -68,7 +68,7 @@ def _(w, node, x, kernel, recurrent, bias, inner, h, lengths):
 refuse("it writes a variable, and a file has no state", "assign", "assign_add", "assign_sub",
        *[f"{name}_update{rows}" for name in ("sgd", "momentum", "adam", "amsgrad", "rmsprop",
                                              "centered_rmsprop", "adagrad")
-         for rows in ("", "_rows")])
+         for rows in ("", "_rows", "_mixed", "_mixed_rows")])
 refuse("it draws from a generator, and a file has no state", "random_uniform",
        "random_integers", "random_normal", "truncated_normal", "random_permutation", "next_key",
        "random_gamma", "random_poisson", "random_binomial")

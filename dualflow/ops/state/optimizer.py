@@ -3,7 +3,12 @@ formulas are those of Keras 3.
 
 A gradient may be `IndexedSlices`: the result is bit-identical to the update by the dense gradient,
 which is not created. Slots of rows without an index decay, as in Keras; if a zero gradient changes
-nothing (`sgd_update`, `adagrad_update`), these rows are skipped."""
+nothing (`sgd_update`, `adagrad_update`), these rows are skipped.
+
+Each op has variants: `<op>_rows` for `IndexedSlices`; `<op>_mixed` and `<op>_mixed_rows` for a
+16-bit variable, whose float32 master is the second input. The formula updates the master, whose
+rounding is the new variable, in the same pass. An element of the variable that differs from the
+rounded master was assigned after the last update and replaces the master's."""
 
 from __future__ import annotations
 
@@ -21,6 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["adagrad_update", "adam_update", "amsgrad_update", "centered_rmsprop_update",
            "momentum_update", "rmsprop_update", "sgd_update"]
+
+
+def variants_of(op: str) -> tuple[str, ...]:
+    """Return the names of an update op and of its variants."""
+    return op, f"{op}_rows", f"{op}_mixed", f"{op}_mixed_rows"
 
 
 def apply_update(op: str, variables: tuple[Variable, ...], grad: Any,
@@ -63,8 +73,8 @@ def sgd_update(var: Variable, grad: TensorLike, learning_rate: TensorLike,
     apply_update("sgd_update", (var,), grad, (learning_rate,), name)
 
 
-no_gradient("sgd_update", why="it writes a variable")
-no_gradient("sgd_update_rows", why="it writes a variable")
+for op in variants_of("sgd_update"):
+    no_gradient(op, why="it writes a variable")
 
 
 def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
@@ -99,8 +109,8 @@ def momentum_update(var: Variable, accum: Variable, grad: TensorLike, learning_r
                  nesterov=nesterov)
 
 
-no_gradient("momentum_update", why="it writes a variable")
-no_gradient("momentum_update_rows", why="it writes a variable")
+for op in variants_of("momentum_update"):
+    no_gradient(op, why="it writes a variable")
 
 
 def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
@@ -144,8 +154,8 @@ def adam_update(var: Variable, m: Variable, v: Variable, grad: TensorLike,
                  beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
 
 
-no_gradient("adam_update", why="it writes a variable")
-no_gradient("adam_update_rows", why="it writes a variable")
+for op in variants_of("adam_update"):
+    no_gradient(op, why="it writes a variable")
 
 
 def amsgrad_update(var: Variable, m: Variable, v: Variable, v_hat: Variable, grad: TensorLike,
@@ -180,8 +190,8 @@ def amsgrad_update(var: Variable, m: Variable, v: Variable, v_hat: Variable, gra
                  beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, weight_decay=weight_decay)
 
 
-no_gradient("amsgrad_update", why="it writes a variable")
-no_gradient("amsgrad_update_rows", why="it writes a variable")
+for op in variants_of("amsgrad_update"):
+    no_gradient(op, why="it writes a variable")
 
 
 def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike,
@@ -217,8 +227,8 @@ def rmsprop_update(var: Variable, rms: Variable, mom: Variable, grad: TensorLike
                  rho=rho, momentum=momentum, epsilon=epsilon)
 
 
-no_gradient("rmsprop_update", why="it writes a variable")
-no_gradient("rmsprop_update_rows", why="it writes a variable")
+for op in variants_of("rmsprop_update"):
+    no_gradient(op, why="it writes a variable")
 
 
 def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: Variable,
@@ -254,8 +264,8 @@ def centered_rmsprop_update(var: Variable, rms: Variable, mean: Variable, mom: V
                  rho=rho, momentum=momentum, epsilon=epsilon)
 
 
-no_gradient("centered_rmsprop_update", why="it writes a variable")
-no_gradient("centered_rmsprop_update_rows", why="it writes a variable")
+for op in variants_of("centered_rmsprop_update"):
+    no_gradient(op, why="it writes a variable")
 
 
 def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_rate: TensorLike,
@@ -286,5 +296,5 @@ def adagrad_update(var: Variable, accum: Variable, grad: TensorLike, learning_ra
     apply_update("adagrad_update", (var, accum), grad, (learning_rate,), name, epsilon=epsilon)
 
 
-no_gradient("adagrad_update", why="it writes a variable")
-no_gradient("adagrad_update_rows", why="it writes a variable")
+for op in variants_of("adagrad_update"):
+    no_gradient(op, why="it writes a variable")
