@@ -194,6 +194,7 @@ if TYPE_CHECKING:
         batch_to_space as batch_to_space,
         space_to_batch as space_to_batch,
     )
+    from dualflow.ops.autocast import autocast as autocast
     from dualflow.ops.control_flow.cond import (
         case as case,
         cond as cond,
@@ -391,6 +392,7 @@ _NAMES = {
     "ops.array.padding": "pad",
     "ops.array.slicing": "repeat reverse roll slice strided_slice tile",
     "ops.array.space": "batch_to_space space_to_batch",
+    "ops.autocast": "autocast",
     "ops.control_flow.cond": "case cond switch_case",
     "ops.control_flow.registered": "numpy_function register_op",
     "ops.control_flow.scan": "foldl foldr map_fn scan",

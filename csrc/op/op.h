@@ -46,6 +46,14 @@ typedef struct {
     const char *want;
 } df_value_check;
 
+/* How autocast changes the common dtype of the inputs named by `promote`. */
+typedef enum {
+    DF_AUTOCAST_NONE,
+    DF_AUTOCAST_LOWER, /* float32 becomes the 16-bit float of the region: matrix products and what
+                        * consists of them */
+    DF_AUTOCAST_FLOAT32 /* 16-bit floats become float32: losses */
+} df_autocast_rule;
+
 typedef struct df_op df_op;
 
 /* Data pointer of an operand of a body in iteration t: at[t % 2] + t * step. */
@@ -161,6 +169,7 @@ struct df_op {
     uint32_t promote;
     /* Integer and bool inputs named by `promote` are cast to float32 (int64: float64) first. */
     bool promote_to_float;
+    df_autocast_rule autocast;
     bool wraps_op; /* attribute 0 is the registry index of another op, which it applies */
     /* Bit i: run writes the memory of input i (a variable). An op with writes is an effect: it is
      * never dropped, merged or moved past a reader. */

@@ -101,7 +101,7 @@ cdef list convert_inputs(Op op, PyObject **args, Py_ssize_t n):
     Return None if one of them is an Operand."""
     cdef list ins = [None] * n
     cdef Py_ssize_t i
-    cdef bint same_dtype = not op.c.promote_to_float
+    cdef bint same_dtype = not (op.c.promote_to_float or autocasts(op))
     cdef object async_role = dtype_beside(op, args, n)
     for i in range(n):
         a = <object>args[i]
@@ -259,7 +259,8 @@ cdef bint are_ready(Op op, PyObject **args, Py_ssize_t n, Pointers *p) noexcept:
     cdef PyObject *o
     cdef df_tensor *x
     cdef df_tensor *first = NULL
-    if op.c.writes or op.c.promote_to_float or not 0 < n <= INLINE_OPERANDS:
+    if (op.c.writes or op.c.promote_to_float or not 0 < n <= INLINE_OPERANDS
+            or autocasts(op)):
         return False
     init_pointers(p)
     p.n = <int>n
@@ -331,7 +332,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     cdef df_tile_fn fn
     cdef Py_ssize_t i
     cdef PyObject *result
-    if n != op.c.n_in or n > 4 or op.c.promote != (<uint32_t>1 << n) - 1:
+    if n != op.c.n_in or n > 4 or op.c.promote != (<uint32_t>1 << n) - 1 or autocasts(op):
         return None
     for i in range(n):
         if type(<object>args[i]) is Tensor:

@@ -365,7 +365,10 @@ def backward_pass(records, dict gradients, sources, sum_cotangents, unbroadcast,
     -------
     dict of id to Tensor, without the sources that are not connected
     """
+    global df_autocast
     cdef BackwardPass w = BackwardPass.__new__(BackwardPass)
+    cdef int outer = df_autocast
+    df_autocast = 0                # rules compute in the dtypes of the recorded operands
     w.observer = pause_observer()
     try:
         return run_backward(w, records, gradients, sources,
@@ -374,6 +377,7 @@ def backward_pass(records, dict gradients, sources, sum_cotangents, unbroadcast,
                             free, eagerly)
     finally:
         resume_observer(w.observer)
+        df_autocast = outer
 
 
 cdef dict run_backward(BackwardPass w, records, dict gradients, sources, tuple helpers, bint free,

@@ -189,6 +189,44 @@ cdef class PushedItem:
             self.recording.__exit__(kind, value, trace)
 
 
+cdef class AutocastRegion:
+    """A context in which ops of this thread autocast to a 16-bit dtype; see `dualflow.autocast`.
+    It may be entered again inside, and by several threads.
+
+    Parameters
+    ----------
+    dtype : DType or None
+        None: without autocast.
+    """
+    cdef int dtype
+    cdef list outer                    # (thread, the dtype outside) of each entry
+
+    def __cinit__(self, dtype=None, *args, **kwargs):
+        self.outer = []
+
+    def __init__(self, dtype=None):
+        self.dtype = 0 if dtype is None else dtype.index
+
+    def __enter__(self):
+        global df_autocast
+        self.outer.append((PyThread_get_thread_ident(), df_autocast))
+        df_autocast = self.dtype
+        return self
+
+    def __exit__(self, kind, value, trace):
+        global df_autocast
+        cdef Py_ssize_t k = len(self.outer) - 1
+        cdef object thread = PyThread_get_thread_ident()
+        while k > 0 and self.outer[k][0] != thread:
+            k -= 1
+        df_autocast = self.outer.pop(k)[1]
+
+
+def current_autocast():
+    """Return the dtype of the autocast region that this thread is in, or None."""
+    return _dtypes.ALL[df_autocast] if df_autocast else None
+
+
 cdef extern from "Python.h":
     bint PyGC_Enable()
     bint PyGC_Disable()

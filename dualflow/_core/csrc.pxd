@@ -232,6 +232,10 @@ cdef extern from "op/op.h" nogil:
         const char *of_bools
         const char *finish
     double DF_INLINE_COST
+    ctypedef enum df_autocast_rule:
+        DF_AUTOCAST_NONE
+        DF_AUTOCAST_LOWER
+        DF_AUTOCAST_FLOAT32
     ctypedef struct df_op:
         const char *name
         df_op_kind kind
@@ -242,6 +246,7 @@ cdef extern from "op/op.h" nogil:
         int n_bodies
         uint32_t promote
         bint promote_to_float
+        df_autocast_rule autocast
         uint32_t writes
         bint internal
         int version

@@ -82,8 +82,9 @@ cdef inline bint promotes(Op op, Py_ssize_t i) noexcept:
 
 
 cdef list promoted(Op op, PyObject **args, list ins):
-    """Cast the tensors that take part in promotion to one dtype. A None in `ins` is replaced by a
-    tensor of the number at the same index of `args`, which is weakly typed."""
+    """Cast the tensors that take part in promotion to one dtype, which autocast may change. A None
+    in `ins` is replaced by a tensor of the number at the same index of `args`, which is weakly
+    typed."""
     cdef Py_ssize_t i, n = len(ins)
     cdef int common = -1
     cdef df_dtype dtype
@@ -100,6 +101,8 @@ cdef list promoted(Op op, PyObject **args, list ins):
         common = DF_F64 if common in (DF_I64, DF_U64) or (
             common in (DF_I32, DF_U32) and df_trace_top != NULL
             and (<object>df_trace_top).methods is not None) else DF_F32
+    if common >= 0 and autocasts(op):
+        common = autocast_dtype(op, common)
     for i in range(n):
         if ins[i] is None:
             ins[i] = number_tensor(<object>args[i], <df_dtype>common, op.name)

@@ -40,6 +40,7 @@ cdef class CacheEntry:
     """
     cdef Executable executable
     cdef StateGuards state_guards
+    cdef int autocast              # of the calls that it accepts
     cdef Py_ssize_t n_leaves, n_args
     cdef tuple guard           # of the arguments by position, then of those by name
     cdef tuple names
@@ -64,6 +65,7 @@ cdef class CacheEntry:
         self.numbers = numbers
         self.pack = pack
         self.state_guards = state_guards if state_guards is not None and len(state_guards) else None
+        self.autocast = df_autocast
         self.held = held
         self.plain = not kwargs and not defaults and not held
         for k, guard in enumerate(self.guard):
@@ -147,6 +149,8 @@ cdef class Dispatcher:
         if fast_calls and not checking_numerics and df_trace_top == NULL and df_tape_top == NULL:
             for entry in self.entries:
                 call = <CacheEntry>entry
+                if call.autocast != df_autocast:
+                    continue
                 leaves = call.match(args, kwargs)
                 if leaves is None or not (call.state_guards is None or call.state_guards.hold()):
                     continue

@@ -155,22 +155,24 @@ cdef struct Aside:
     bint working
     void *tape
     void *graph
+    int autocast
 
 
 cdef Aside step_aside() noexcept:
-    """Leave the trace, the tapes and the run of this thread, so that Python code can be called.
-    Return the state for `step_back`."""
-    global df_tape_top, df_trace_top, df_host_depth
-    cdef Aside aside = Aside(pause_work(), df_tape_top, df_trace_top)
+    """Leave the trace, the tapes, the run and the autocast region of this thread, so that Python
+    code can be called. Return the state for `step_back`."""
+    global df_tape_top, df_trace_top, df_host_depth, df_autocast
+    cdef Aside aside = Aside(pause_work(), df_tape_top, df_trace_top, df_autocast)
     df_host_depth += 1
     df_tape_top = df_trace_top = NULL
+    df_autocast = 0
     return aside
 
 
 cdef void step_back(Aside aside) noexcept:
-    global df_tape_top, df_trace_top, df_host_depth
+    global df_tape_top, df_trace_top, df_host_depth, df_autocast
     df_host_depth -= 1
-    df_tape_top, df_trace_top = aside.tape, aside.graph
+    df_tape_top, df_trace_top, df_autocast = aside.tape, aside.graph, aside.autocast
     resume_work(aside.working)
 
 

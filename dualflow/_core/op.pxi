@@ -237,6 +237,27 @@ cdef _load_ops():
 _load_ops()
 
 
+cdef extern from *:
+    """
+    /* The 16-bit dtype of the autocast region that this thread is in, or 0. */
+    static DF_THREAD_LOCAL int df_autocast = 0;
+    """
+    int df_autocast
+
+
+cdef inline bint autocasts(Op op) noexcept:
+    """Return True if this thread is in an autocast region that concerns the op."""
+    return op.c.autocast != DF_AUTOCAST_NONE and df_autocast != 0
+
+
+cdef inline int autocast_dtype(Op op, int common) noexcept:
+    """Return the dtype to cast the promoted operands of an op to, whose common dtype is `common`.
+    """
+    if op.c.autocast == DF_AUTOCAST_LOWER:
+        return df_autocast if common == DF_F32 else common
+    return DF_F32 if df_is_reduced_float(<df_dtype>common) else common
+
+
 cdef Op find_op(name):
     op = OPS.get(name)
     if op is None:

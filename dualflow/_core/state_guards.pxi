@@ -172,19 +172,24 @@ cdef bint is_computed(kind, descriptor):
 
 @cython.final
 cdef class StateGuards:
-    """The locations that a trace depends on, without duplicates."""
+    """The locations that a trace depends on, without duplicates, and the autocast dtype of its
+    thread."""
     cdef list guards
     cdef dict known                # owners, kept alive until `settle`: by kind, id and key
+    cdef int autocast
 
     def __cinit__(self):
         self.guards = []
         self.known = {}
+        self.autocast = df_autocast
 
     def __len__(self):
         return len(self.guards)
 
     cdef bint hold(self) noexcept:
         cdef Py_ssize_t k
+        if self.autocast != df_autocast:
+            return False
         for k in range(len(self.guards)):
             if not (<StateGuard>PyList_GET_ITEM(self.guards, k)).holds():
                 return False
@@ -200,6 +205,11 @@ cdef class StateGuards:
             if not (<StateGuard>guard).holds():
                 return (<StateGuard>guard).change()
         return None
+
+    @property
+    def autocast_dtype(self):
+        """The dtype of the autocast region of the trace, or None."""
+        return _dtypes.ALL[self.autocast] if self.autocast else None
 
     def replaced_tensors(self):
         """Return the places that held a tensor and now hold another one."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 
 from dualflow._core import (
+    AutocastRegion,
     Tape,
     Tensor,
     TraceContext,
     as_tensor,
+    current_autocast,
     current_graph,
     current_tape,
     record_function,
@@ -103,6 +105,7 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
     tapes = active_tapes()
     reads = Tape(True, False)
     keys: list[Tensor] = []
+    dtype = current_autocast()
     with TraceContext(None), record_keys(keys):
         reads.push()
         try:
@@ -127,7 +130,7 @@ def eagerly(name: str, run: Callable[[], Any]) -> Any:
             tape.watch(x)
         tape.push()
         try:
-            with replay_keys(keys):
+            with replay_keys(keys), AutocastRegion(dtype):
                 again = [x for x in flatten(run()) if x is not None]
         finally:
             tape.pop()

@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any
 
-from dualflow._core import Dim, Symbol, as_tensor, current_graph, current_tape, symbol
+from dualflow._core import (
+    AutocastRegion,
+    Dim,
+    Symbol,
+    as_tensor,
+    current_graph,
+    current_tape,
+    symbol,
+)
 from dualflow.errors import DualflowError, InvalidArgumentError, ShapeError
 from dualflow.graph.ir import (
     CALL,
@@ -234,6 +242,10 @@ class BatchInterpreter:
 
     def play(self, nodes: Iterable[Node], reads: Counter[Symbol] | None = None) -> None:
         """Apply nodes to the batch; drop values after their last read if `reads` has the counts."""
+        with AutocastRegion():          # the nodes contain the casts
+            self._play(nodes, reads)
+
+    def _play(self, nodes: Iterable[Node], reads: Counter[Symbol] | None) -> None:
         for node in nodes:
             if node.op in LEAVES:
                 continue

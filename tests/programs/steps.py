@@ -145,6 +145,7 @@ STEPS = {
     "gather": (1, lambda a, k: df.gather(a, [k % a.shape[0], 0, k % a.shape[0]])),
     # products
     "matmul": (2, lambda a, b, k: df.matmul(a, b, transpose_a=k % 2 == 1, transpose_b=k % 3 == 1)),
+    "autocast": (2, lambda a, b, k: autocast_product(a, b, k)),
     "gram": (1, lambda a, k: df.matmul(a, a, transpose_b=True)),
     "layer": (2, lambda a, b, k: df.nn.relu(df.matmul(a, b) + 1.)),
     "two layers": (1, lambda a, k: df.matmul(
@@ -253,6 +254,15 @@ STEPS = {
     "cross entropy": (2, lambda a, b, k: df.nn.softmax_cross_entropy_with_logits(
         labels=df.nn.softmax(b), logits=a)),
 }
+
+
+def autocast_product(a, b, k):
+    """Return a product in 16 bits, with a product in full precision inside of the region."""
+    with df.autocast([df.bfloat16, df.float16][k % 2]):
+        y = df.matmul(df.tanh(a), b, transpose_b=k % 3 == 1)
+        with df.autocast(enabled=k % 5 == 0):
+            return df.cast(y, a.dtype) + df.cast(df.matmul(df.sin(a), b, transpose_b=k % 3 == 1),
+                                                 a.dtype)
 
 
 def joined(a, b, k):

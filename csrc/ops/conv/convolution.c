@@ -55,6 +55,7 @@ static double flops_conv(const df_call *call)
 }
 
 DF_OP(conv) = {.name = "conv", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
+               .autocast = DF_AUTOCAST_LOWER,
                .n_attrs = 5, .attrs = {DF_CONV_GEOMETRY_ATTRS}, .promote = 3, .infer = infer_conv,
                .workspace = workspace_conv, .run = run_conv, .flops = flops_conv,
                RUN_HALF_OF(conv)};
@@ -152,6 +153,7 @@ static double flops_input(const df_call *call)
 
 DF_OP(conv_backprop_input) = {
     .name = "conv_backprop_input", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
+    .autocast = DF_AUTOCAST_LOWER,
     .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, DF_CONV_GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_input, .workspace = workspace_input, .run = run_input, .flops = flops_input,
     RUN_HALF_OF(conv)};
@@ -209,6 +211,7 @@ static inline df_status filter_run_half(const df_call *call, df_error *err)
 
 DF_OP(conv_backprop_filter) = {
     .name = "conv_backprop_filter", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2, .n_out = 1,
+    .autocast = DF_AUTOCAST_LOWER,
     .n_attrs = 6, .attrs = {{"shape", DF_ATTR_INTS}, DF_CONV_GEOMETRY_ATTRS}, .promote = 3,
     .infer = infer_filter, .workspace = workspace_filter, .run = run_filter, .flops = flops_filter,
     RUN_HALF_OF(filter)};

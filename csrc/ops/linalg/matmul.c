@@ -209,7 +209,7 @@ static df_status run(const df_call *call, df_error *err)
 }
 
 DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .cannot_fail = true,
-                 .n_in = 2, .n_out = 1, .n_attrs = 2,
+                 .autocast = DF_AUTOCAST_LOWER, .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
                  .prepare = prepare, .release = free, .flops = flops};

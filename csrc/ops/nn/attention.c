@@ -243,6 +243,7 @@ static double flops_grad(const df_call *call) { return products(call, 3, 2); }
 /* Scores are products times scale, divided by the square root of the width if over_root is set. */
 DF_OP(scaled_dot_product_attention) = {
     .name = "scaled_dot_product_attention", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 5,
+    .autocast = DF_AUTOCAST_LOWER,
     .n_out = N_MADE, ATTENTION_ATTRS, .promote = 1 << Q | 1 << K | 1 << VALUE, .infer = infer,
     .run = run, .flops = flops};
 DF_OP(scaled_dot_product_attention_grad) = {

@@ -276,5 +276,6 @@ static df_status infer_grad(const df_call *call, df_error *err)
     .attrs = {{"blank_index", DF_ATTR_INT}, {"time_major", DF_ATTR_BOOL}}, .run = run,           \
     .workspace = workspace, RUN_IN_FLOAT
 
-DF_OP(ctc_loss) = {CTC_OP("ctc_loss"), .n_in = 4, .infer = infer_loss};
+DF_OP(ctc_loss) = {CTC_OP("ctc_loss"), .n_in = 4, .promote = 1 << LOGITS,
+                   .autocast = DF_AUTOCAST_FLOAT32, .infer = infer_loss};
 DF_OP(ctc_loss_grad) = {CTC_OP("ctc_loss_grad"), .n_in = 5, .infer = infer_grad};

@@ -392,12 +392,13 @@ static df_status run(const df_call *call, df_error *err)
     .kind = DF_GENERAL, .infer = infer, .workspace = workspace, .run = run, .flops = flops
 #define FORWARD RECORD, RUN_IN_FLOAT
 #define FORWARD_PACKED RECORD, .internal = true
+#define LOWERS .autocast = DF_AUTOCAST_LOWER
 #define BACKWARD RECORD, .internal = true, RUN_IN_FLOAT
 #define ORDER {"reverse", DF_ATTR_BOOL}, {"time_major", DF_ATTR_BOOL}
 #define WANTS_X {"wants_x", DF_ATTR_BOOL}
 
 DF_OP(simple_rnn) = {.name = "simple_rnn", FORWARD, .n_in = 6, .n_out = 2, .n_attrs = 3,
-                     .promote = 31, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
+                     .promote = 31, LOWERS, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
                      .attrs = {ORDER, {"relu", DF_ATTR_BOOL}}};
 DF_OP(simple_rnn_packed) = {.name = "simple_rnn_packed", FORWARD_PACKED, .n_in = 6,
                             .n_out = 2, .n_attrs = 3,
@@ -407,14 +408,14 @@ DF_OP(simple_rnn_grad) = {.name = "simple_rnn_grad", BACKWARD, .n_in = 9, .n_out
                           .n_attrs = 4, .shape_only = 1 << 5,
                           .attrs = {ORDER, {"relu", DF_ATTR_BOOL}, WANTS_X}};
 DF_OP(lstm) = {.name = "lstm", FORWARD, .n_in = 7, .n_out = 4, .n_attrs = 2, .promote = 63,
-               .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS}, .attrs = {ORDER}};
+               LOWERS, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS}, .attrs = {ORDER}};
 DF_OP(lstm_packed) = {.name = "lstm_packed", FORWARD_PACKED, .n_in = 7, .n_out = 4,
                       .n_attrs = 2, .serial_for = {.input = 4, .rows = DF_SERIAL_ROWS},
                       .attrs = {ORDER}};
 DF_OP(lstm_grad) = {.name = "lstm_grad", BACKWARD, .n_in = 12, .n_out = 6, .n_attrs = 3,
                     .shape_only = 1 << 6, .attrs = {ORDER, WANTS_X}};
 DF_OP(gru) = {.name = "gru", FORWARD, .n_in = 7, .n_out = 3, .n_attrs = 3, .promote = 63,
-              .serial_for = {.input = 5, .rows = DF_SERIAL_ROWS},
+              LOWERS, .serial_for = {.input = 5, .rows = DF_SERIAL_ROWS},
               .attrs = {ORDER, {"reset_after", DF_ATTR_BOOL}}};
 DF_OP(gru_packed) = {.name = "gru_packed", FORWARD_PACKED, .n_in = 7, .n_out = 3,
                      .n_attrs = 3, .serial_for = {.input = 5, .rows = DF_SERIAL_ROWS},

@@ -291,7 +291,7 @@ static df_status infer_cross_grad(const df_call *call, df_error *err)
 }
 
 DF_OP(softmax_cross_entropy) = {AXIS_OP("softmax_cross_entropy", 2), .infer = infer_cross,
-                                RUN_BOTH(cross)};
+                                .autocast = DF_AUTOCAST_FLOAT32, RUN_BOTH(cross)};
 DF_OP(softmax_cross_entropy_grad) = {AXIS_OP("softmax_cross_entropy_grad", 3),
                                      .infer = infer_cross_grad, RUN_BOTH(cross_grad)};
 
@@ -429,8 +429,8 @@ HALF_OPERANDS(sparse_grad, 1 << LOGITS, 1)
 
 DF_OP(sparse_softmax_cross_entropy) = {
     .name = "sparse_softmax_cross_entropy", .kind = DF_GENERAL, .n_in = 2, .n_out = 1,
-    .promote = 1 << LOGITS, .infer = infer_sparse, .workspace = sparse_workspace,
-    .run = run_sparse, RUN_HALF_OF(sparse)};
+    .promote = 1 << LOGITS, .autocast = DF_AUTOCAST_FLOAT32, .infer = infer_sparse,
+    .workspace = sparse_workspace, .run = run_sparse, RUN_HALF_OF(sparse)};
 DF_OP(sparse_softmax_cross_entropy_grad) = {
     .name = "sparse_softmax_cross_entropy_grad", .kind = DF_GENERAL, .n_in = 3, .n_out = 1,
     .promote = 1 << LOGITS | 1 << G, .infer = infer_sparse_grad, .workspace = sparse_workspace,
@@ -439,4 +439,5 @@ DF_OP(sparse_softmax_cross_entropy_grad) = {
 /* --- cross entropy of independent classes: (labels, logits) --- */
 
 DF_OP(sigmoid_cross_entropy) = {BINARY_OP("sigmoid_cross_entropy"),
+                                .autocast = DF_AUTOCAST_FLOAT32,
                                 .tile = {FLOATS(sigmoid_cross_entropy)}, .cost = 1};

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from dualflow._core import (
+    AutocastRegion,
     Dim,
     StateGuard,
     StateGuards,
@@ -383,10 +384,11 @@ class ConcreteFunction(Generic["R"]):
         if changed is not None:
             raise InvalidArgumentError(f"{self.name}: {changed} after this trace was made; get a "
                                        "new one by get_concrete_function")
-        leaves = calls.trace_arguments.leaves_of_call(self, args, kwargs)
-        if current_graph() is not None and self._python is not None:    # is recorded there
-            called: R = self._python(leaves[:len(leaves) - len(self.held)])
-            return called
+        with AutocastRegion(self.places.autocast_dtype):
+            leaves = calls.trace_arguments.leaves_of_call(self, args, kwargs)
+            if current_graph() is not None and self._python is not None:    # is recorded there
+                called: R = self._python(leaves[:len(leaves) - len(self.held)])
+                return called
         compiled = self.compiled(leaves)
         if compiled is None:
             raise InvalidArgumentError(f"{self.name}: this trace does not hold for these sizes")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dualflow._core import (
+    AutocastRegion,
     Symbol,
     TensorSpec,
     Variable,
@@ -111,7 +112,8 @@ class Inlined:
                  for kind, v in zip(node.op.attr_types, values, strict=True)]
         given = [self.variables[x] if node.writes >> k & 1 else self.values[x]
                  for k, x in enumerate(node.inputs)]
-        made = apply_ordered(node.op, tuple(given), tuple(attrs))
+        with AutocastRegion():          # the nodes contain the casts
+            made = apply_ordered(node.op, tuple(given), tuple(attrs))
         return () if made is None else made if isinstance(made, tuple) else (made,)
 
     # --- bodies ---

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dualflow._core import TensorSpec, Variable
+from dualflow._core import TensorSpec, Variable, current_autocast
 from dualflow.graph.calls.arguments import (
     StaticLeaf,
     TensorLeaf,
@@ -80,9 +80,13 @@ def cause(kinds: Kinds, paths: Sequence[str], peers: Sequence[ConcreteFunction],
         return f"Python decides otherwise for these sizes at {broken[-1].line}"
     if not peers:
         return "the arguments have another structure"
+    region = current_autocast()
+    alike = [c for c in peers if c.places.autocast_dtype is region]
+    if not alike:
+        return f"autocast: {peers[-1].places.autocast_dtype} -> {region}"
     differences = [[f"{p}: {mine} became {kind}{', ' * (p in static)}{static.get(p, '')}"
                     for p, mine, kind in zip(paths, c.leaves, kinds, strict=True)
-                    if not mine.matches(kind)] for c in peers]
+                    if not mine.matches(kind)] for c in alike]
     least = min(reversed(differences), key=len)
     return "; ".join(least) or "Python decides otherwise for these sizes"
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from dualflow._core import (
+    AutocastRegion,
     CachedResults,
     CollectorSuspended,
     Executable,
@@ -67,7 +68,7 @@ class Compiled:
         start = time.perf_counter()
         self.traced = traced
         self.options = options
-        with CollectorSuspended():
+        with CollectorSuspended(), AutocastRegion():
             self.graph: Graph = optimize(traced, options)
             self.plan: Plan = make_plan(self.graph, in_place=not options.check_numerics)
             self.spec: ProgramSpec = lower(self.plan, self.graph)

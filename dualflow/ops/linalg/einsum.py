@@ -16,6 +16,7 @@ from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.diagonal import diag_part
 from dualflow.ops.array.shape import identity, ints, reshape, same_size, static_shape, transpose
+from dualflow.ops.autocast import lowered
 from dualflow.ops.axes import by_axes
 from dualflow.ops.elementwise.arithmetic import multiply
 from dualflow.ops.linalg.matmul import matmul
@@ -393,7 +394,7 @@ def _arrange(x: Any, how: _Arrange) -> Any:
 def _join(a: TensorLike, b: TensorLike, pair: _Pair) -> Tensor:
     a, b = _arrange(a, pair.a), _arrange(b, pair.b)
     if pair.transposed is None:
-        y = multiply(a, b)
+        y = multiply(*lowered(a, b))
         return reduce_sum(y, pair.axes) if pair.axes else y
     y = matmul(a, b, *pair.transposed)
     return y if pair.shape is None else reshape(y, pair.shape)

@@ -3,7 +3,7 @@ gradients."""
 
 from typing import Any
 
-from dualflow._core import Tensor, smaller
+from dualflow._core import AutocastRegion, Tensor, smaller
 from dualflow._util.arguments import NOT_NEGATIVE, number
 from dualflow.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from dualflow.ops.array.creation import eye, zeros
@@ -273,10 +273,11 @@ def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast
         a = concat([a, l2_regularizer**0.5 * eye(n, batch_shape=batch, dtype=a.dtype)], -2)
         b = concat([b, zeros([*batch, n, static_shape(b)[-1]], b.dtype)], -2)
     m, n, _ = _sizes(a)
-    if m >= n:
-        q, r = qr(a)
-        made = triangular_solve(r, matmul(turned(q), b), lower=False)
-    else:
-        q, r = qr(turned(a))
-        made = matmul(q, triangular_solve(r, b, lower=False, adjoint=True))
+    with AutocastRegion():              # the products have the dtype of the factors
+        if m >= n:
+            q, r = qr(a)
+            made = triangular_solve(r, matmul(turned(q), b), lower=False)
+        else:
+            q, r = qr(turned(a))
+            made = matmul(q, triangular_solve(r, b, lower=False, adjoint=True))
     return like(made, rhs)
