@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from dualflow.optimizers.adagrad import Adagrad as Adagrad
     from dualflow.optimizers.adam import Adam as Adam, AdamW as AdamW
     from dualflow.optimizers.base import Optimizer as Optimizer
+    from dualflow.optimizers.loss_scale import LossScaleOptimizer as LossScaleOptimizer
     from dualflow.optimizers.rmsprop import RMSprop as RMSprop
     from dualflow.optimizers.sgd import SGD as SGD
 
 # The imports above by name, for the lazy import.
 _HOMES = {"SGD": "sgd", "Adagrad": "adagrad", "Adam": "adam", "AdamW": "adam",
-          "Optimizer": "base", "RMSprop": "rmsprop"}
+          "LossScaleOptimizer": "loss_scale", "Optimizer": "base", "RMSprop": "rmsprop"}
 
 if not TYPE_CHECKING:       # for type checkers, other names are errors
     __all__ = [*_HOMES, "schedules"]
