@@ -38,6 +38,39 @@ class Step:
         self.step(self.adam)
 
 
+class MixedPrecision:
+    """Traced steps of Adam in float32, under autocast, and with bfloat16 variables as well."""
+
+    params = [["float32", "autocast", "bfloat16"]]
+    param_names = ["precision"]
+
+    def setup(self, precision):
+        sizes = [512, 1024, 1024, 10]
+        dtype = df.bfloat16 if precision == "bfloat16" else df.float32
+        variables = [df.Variable(df.cast(df.random.normal([m, n], stddev=0.1, seed=m), dtype))
+                     for m, n in zip(sizes, sizes[1:])]
+        images = df.random.normal([64, sizes[0]], seed=1)
+        labels = df.random.uniform([64], 0, sizes[-1], dtype=df.int32, seed=2)
+        adam = df.optimizers.Adam()
+
+        @df.function
+        def step():
+            with df.GradientTape() as tape, df.autocast(enabled=precision != "float32"):
+                x = images
+                for w in variables[:-1]:
+                    x = df.nn.relu(x @ w)
+                loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(
+                    labels, x @ variables[-1]))
+            adam.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return loss
+
+        self.step = step
+        self.step()
+
+    def time_step(self, precision):
+        self.step()
+
+
 class GPT:
     """Vocabulary 256, texts of 128 tokens in batches of 8, width 256, 4 heads, 4 layers, traced."""
 

@@ -68,6 +68,27 @@ def normalized():
     return step, predict, x, df.random.stateless_uniform([16], [4, 0], 0, 4, df.int32)
 
 
+def mixed():
+    """Return a training step in 16 bits with a scaled loss, bfloat16 and float32 variables, and
+    inputs."""
+    hidden, last = dense(8, 16, "mixed/hidden", 7), dense(16, 4, "mixed/last", 8)
+    kernel = df.Variable(df.cast(hidden[0], df.bfloat16), name="mixed/kernel")
+    variables = [kernel, hidden[1], *last]
+    optimizer = df.optimizers.LossScaleOptimizer(df.optimizers.Adam(0.01), 8., 1)
+
+    @df.function
+    def step(x, y):
+        with df.GradientTape() as tape, df.autocast():
+            logits = df.nn.relu(x @ kernel + hidden[1]) @ last[0] + last[1]
+            loss = df.reduce_mean(df.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
+            scaled = optimizer.scale_loss(loss)
+        optimizer.apply_gradients(zip(tape.gradient(scaled, variables), variables, strict=True))
+        return loss
+
+    x = df.random.stateless_normal([16, 8], [3, 0])
+    return step, x, df.random.stateless_uniform([16], [4, 0], 0, 4, df.int32)
+
+
 def recurrent(kind):
     """Return a training step and a prediction of a layer, "lstm" or "gru", bidirectional, with
     sequences of different lengths, and inputs."""

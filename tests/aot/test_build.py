@@ -18,6 +18,7 @@ from tests.aot.models import (
     channel_scaled,
     control,
     frozen,
+    mixed,
     mlp,
     normalized,
     recurrent,
@@ -66,6 +67,8 @@ def functions(seeds=(1,)):
     step, predict, x, y = normalized()
     made["train_compiled"] = step.get_concrete_function(x, y)
     made["compiled"] = predict.get_concrete_function(x)
+    step, x, y = mixed()
+    made["train_mixed"] = step.get_concrete_function(x, y)
     step, x = scaled()
     made["scaled"] = step.get_concrete_function(x, 0.3, 4)
     f, x, y = returned_as_is()
@@ -133,7 +136,8 @@ def test_exported_folder_gives_the_bits_of_python(built):
     assert "conv_scaled" in (folder / "model.c").read_text()
     assert said.startswith("bit-equal")
     for name in ("train, predict_1, predict_16, run", "train_lstm, lstm, train_gru, gru, frozen",
-                 "channel_scaled, train_compiled, compiled, scaled, returned, random_1, wave"):
+                 "channel_scaled, train_compiled, compiled, train_mixed, scaled, returned",
+                 "random_1, wave"):
         assert name in said
 
 
