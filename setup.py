@@ -50,14 +50,16 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
+# Compiled with -O2: their time is that of loops of intrinsics that they unroll themselves.
+PLAIN = [CSRC / "conv/integers.c", CSRC / "gemm/bytes.c", CSRC / "gemm/gemv_bytes.c",
+         CSRC / "ops/conv/convolution_int32.c"]
 # The baseline level is for CPUs older than 2013 and for emulators. There, convolutions are compiled
 # with -O2, which makes them no slower, and files that take at most a fifth longer if they are
 # compiled for size, so that a wheel is 80 kB smaller.
 LEAN_AT_BASELINE = [*CSRC.glob("conv/*.c")]
 SMALL_AT_BASELINE = [
-    CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "gemm/quantized.c",
-    CSRC / "recurrent/recurrent.c",
-    CSRC / "ops/state/optimizer.c",
+    CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "conv/integers.c",
+    CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/*.c"), *CSRC.glob("ops/random/*.c"),
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/exponential", "elementwise/hyperbolic",
@@ -195,7 +197,8 @@ class BuildExt(build_ext):
         jobs += [(src, root / "common", FLAGS + slim + sanitize, have if src == REGISTRY else [])
                  for src in COMMON]
         for src in PER_ISA:
-            usual = less if src in LEAN else [] if src.parent.name == "gemm" else slim
+            usual = (["-O2"] if src in PLAIN else less if src in LEAN else
+                     [] if src.parent.name == "gemm" else slim)
             for isa, flags in levels.items():
                 lean = usual if isa != "baseline" else (
                     ["-Os"] if src in SMALL_AT_BASELINE else

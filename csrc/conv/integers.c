@@ -45,7 +45,7 @@ static bool is_depthwise(const df_conv *c)
 }
 
 /* The product of `m` pixels with the filters of a group. */
-static df_gemm product_of(const df_conv_integers *t, int64_t m)
+DF_NOINLINE df_gemm product_of(const df_conv_integers *t, int64_t m)
 {
     const df_conv *c = &t->c;
     df_gemm g = {.dtype = c->dtype, .mixed = t->w_dtype != c->dtype, .m = m,
@@ -55,7 +55,7 @@ static df_gemm product_of(const df_conv_integers *t, int64_t m)
     return g;
 }
 
-static integers plan(const df_conv_integers *t)
+DF_NOINLINE integers plan(const df_conv_integers *t)
 {
     const df_conv *c = &t->c;
     integers p = {.t = t, .k = df_conv_taps(c) * df_conv_group_in(c),
@@ -104,7 +104,7 @@ typedef struct {
     int64_t image, pixel[3], at[3];
 } window;
 
-static window window_of(const df_conv *c, int64_t pixel)
+DF_NOINLINE window window_of(const df_conv *c, int64_t pixel)
 {
     window w;
     for (int d = 2; d >= 0; d--) {
@@ -117,7 +117,7 @@ static window window_of(const df_conv *c, int64_t pixel)
 }
 
 /* Moves to the next output pixel, without divisions. */
-static void advance(const df_conv *c, window *w)
+DF_NOINLINE void advance(const df_conv *c, window *w)
 {
     for (int d = 2; d >= 0; d--) {
         w->at[d] += c->stride[d];
@@ -129,7 +129,7 @@ static void advance(const df_conv *c, window *w)
 }
 
 /* The line of the image under a line of taps; NULL: padding. */
-static const uint8_t *line_of(const df_conv_integers *t, const window *w, int64_t i, int64_t j)
+DF_NOINLINE const uint8_t *line_of(const df_conv_integers *t, const window *w, int64_t i, int64_t j)
 {
     const df_conv *c = &t->c;
     const int64_t z = w->at[0] + i * c->dilation[0], y = w->at[1] + j * c->dilation[1];
@@ -140,7 +140,7 @@ static const uint8_t *line_of(const df_conv_integers *t, const window *w, int64_
 /* --- products --- */
 
 /* memcpy, faster for a few bytes: the words may overlap. */
-static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
+DF_NOINLINE void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
 {
     uint64_t word;
     if (n > 64 || n < (int64_t)sizeof word) {
@@ -155,7 +155,7 @@ static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
 }
 
 /* Copies the channels of a group under one line of taps, from column x of the image on. */
-static uint8_t *copy_line(const integers *p, uint8_t *to, const uint8_t *line, int64_t x)
+DF_NOINLINE uint8_t *copy_line(const integers *p, uint8_t *to, const uint8_t *line, int64_t x)
 {
     const df_conv *c = &p->t->c;
     const int64_t each = df_conv_group_in(c), step = c->dilation[2], taps = c->kernel[2];
@@ -185,7 +185,7 @@ static void copy_patches(const integers *p, int64_t group, int64_t begin, int64_
     }
 }
 
-static void run_group(const integers *p, int64_t group, df_gemm *g, int64_t pixel, void *workspace)
+DF_NOINLINE void run_group(const integers *p, int64_t group, df_gemm *g, int64_t pixel, void *workspace)
 {
     const df_conv_integers *t = p->t;
     g->b = (const char *)t->w + group * p->columns;
@@ -197,7 +197,7 @@ static void run_group(const integers *p, int64_t group, df_gemm *g, int64_t pixe
     DF_SYM(df_gemm)(g, workspace);
 }
 
-static void finish(const df_conv_integers *t, int64_t begin, int64_t end)
+DF_NOINLINE void finish(const df_conv_integers *t, int64_t begin, int64_t end)
 {
     const int64_t columns = t->c.c_out;
     if (t->epilogue.piece)
@@ -263,7 +263,7 @@ typedef struct {
 } depthwise;
 
 /* The pixels under all taps; an odd tap at the end is repeated, its filter is 0. */
-static void find_taps(const depthwise *p, const window *w, const uint8_t **taps)
+DF_NOINLINE void find_taps(const depthwise *p, const window *w, const uint8_t **taps)
 {
     const df_conv *c = &p->t->c;
     for (int64_t i = 0; i < c->kernel[0]; i++)
@@ -278,36 +278,37 @@ static void find_taps(const depthwise *p, const window *w, const uint8_t **taps)
 }
 
 /* Sums `vectors` vectors of channels from channel i on. */
-DF_INLINE void sum_channels(const int vectors, const bool is_signed, const depthwise *p,
+DF_INLINE void sum_channels(const int vectors, const depthwise *p,
                             const uint8_t *const *taps, int64_t i, int32_t *y)
 {
     const df_conv *c = &p->t->c;
     const int64_t pairs = tap_pairs(c), width = padded_channels(c);
+    const int16_t low = byte_mask(c->dtype);
     v_i32 sum[WIDE] = {{0}};
     for (int64_t k = 0; k < pairs; k++) {
         const uint8_t *even = taps[2 * k] + i, *odd = taps[2 * k + 1] + i;
         const int32_t *filters = p->filters + k * width + i;
         UNROLL for (int j = 0; j < vectors; j++)
-            sum[j] = add_pairs(pair_bytes(is_signed, even + j * PAIR_LANES, odd + j * PAIR_LANES),
+            sum[j] = add_pairs(pair_bytes(low, even + j * PAIR_LANES, odd + j * PAIR_LANES),
                                load_i32(filters + j * PAIR_LANES), sum[j]);
     }
     UNROLL for (int j = 0; j < vectors; j++) store_i32(y + j * PAIR_LANES, sum[j]);
 }
 
-DF_INLINE void sum_pixel(const bool is_signed, const depthwise *p, const uint8_t *const *taps,
-                         int32_t *y)
+static void sum_pixel(const depthwise *p, const uint8_t *const *taps, int32_t *y)
 {
     const df_conv *c = &p->t->c;
     const int64_t pairs = tap_pairs(c), width = padded_channels(c);
+    const int16_t low = byte_mask(c->dtype);
     int64_t i = 0;
     for (; i + WIDE * PAIR_LANES <= c->c_in; i += WIDE * PAIR_LANES)
-        sum_channels(WIDE, is_signed, p, taps, i, y + i);
+        sum_channels(WIDE, p, taps, i, y + i);
     for (; i + PAIR_LANES <= c->c_in; i += PAIR_LANES)
-        sum_channels(1, is_signed, p, taps, i, y + i);
+        sum_channels(1, p, taps, i, y + i);
     if (i == c->c_in) return;
     v_i32 sum = {0};
     for (int64_t k = 0; k < pairs; k++)
-        sum = add_pairs(pair_bytes_n(is_signed, taps[2 * k] + i, taps[2 * k + 1] + i, c->c_in - i),
+        sum = add_pairs(pair_bytes_n(low, taps[2 * k] + i, taps[2 * k + 1] + i, c->c_in - i),
                         load_i32(p->filters + k * width + i), sum);
     store_n_i32(y + i, sum, c->c_in - i);
 }
@@ -320,8 +321,7 @@ static void depthwise_task(void *context, int64_t begin, int64_t end)
     window w = window_of(&p->t->c, begin);
     for (int64_t pixel = begin; pixel < end; pixel++, advance(&p->t->c, &w)) {
         find_taps(p, &w, taps);
-        if (p->t->c.dtype == DF_I8) sum_pixel(true, p, taps, p->t->y + pixel * channels);
-        else sum_pixel(false, p, taps, p->t->y + pixel * channels);
+        sum_pixel(p, taps, p->t->y + pixel * channels);
     }
     finish(p->t, begin, end);
 }
@@ -329,13 +329,13 @@ static void depthwise_task(void *context, int64_t begin, int64_t end)
 static void pack_depthwise(const df_conv_integers *t, int32_t *to)
 {
     const int64_t taps = df_conv_taps(&t->c), channels = t->c.c_in;
-    const bool is_signed = t->w_dtype == DF_I8;
+    const int16_t low = byte_mask(t->w_dtype);
     for (int64_t k = 0; k < taps; k += 2)
         for (int64_t i = 0; i < padded_channels(&t->c); i++) {
             const uint8_t *w = (const uint8_t *)t->w + k * channels;
             *to++ = i >= channels ? 0
-                                  : pair_of(byte_at(is_signed, w, i),
-                                            k + 1 < taps ? byte_at(is_signed, w, channels + i) : 0);
+                                  : pair_of(byte_at(low, w, i),
+                                            k + 1 < taps ? byte_at(low, w, channels + i) : 0);
         }
 }
 

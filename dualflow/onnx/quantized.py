@@ -143,8 +143,8 @@ class _Finder:
         if b is None or scale is None or b.dtype is not int32 or b.ndim != 1 or (
                 _three(node)[2] and (zero is None or zero.numpy().any())):
             return None
-        product = self._value(x.inputs[1]).numpy().ravel() * self._value(w.inputs[1]).numpy().ravel()
-        given = scale.numpy().ravel()
+        of_x, of_w, given = [self._value(node.inputs[1]).numpy().ravel() for node in (x, w, node)]
+        product = of_x * of_w
         return node.inputs[0] if given.size in (1, product.size) and bool(
             (abs(given - product) <= SAME_SCALE * product).all()) else None
 

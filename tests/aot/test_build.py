@@ -157,12 +157,13 @@ def test_export_runs_compiled_clusters(built, tmp_path):
 
 
 def products(dtype):
-    """Return a function of all kinds of products of a dtype, and its arguments. Its other ops only
-    move data."""
-    def drawn(k, *shape):
+    """Return a function of all kinds of products of a dtype, or of int8 with uint8, and its
+    arguments. Its other ops only move data."""
+    def drawn(k, dtype, *shape):
         return df.cast(df.random.stateless_uniform(shape, [k, 5], -3, 4, df.int64), dtype)
 
-    as_sums = {"output_type": df.int32} if dtype in ("int8", "uint8") else {}
+    dtypes = ("int8", "uint8", "uint8") if dtype == "mixed" else (dtype,) * 3
+    as_sums = {"output_type": df.int32} if dtypes[0] in ("int8", "uint8") else {}
 
     def multiply(a, b, v):
         pairs = (a, b, False, False), (a, a, False, True), (b, b, True, False), (
@@ -171,18 +172,19 @@ def products(dtype):
         if as_sums:
             images, filters = df.reshape(a, (1, 33, 15, 3)), df.reshape(a[:27], (3, 3, 3, 45))
             spots = df.reshape(a[:3], (1, 3, 1, 45))
-            made += [df.nn.conv_int32(images, filters, padding="SAME", zero_point=v[0, 0]),
-                     df.nn.conv_int32(df.reshape(a, (1, 33, 1, 45)), spots)]
+            made += [df.nn.conv_int32(images, filters, padding="SAME", zero_point=a[0, 0]),
+                     df.nn.conv_int32(df.reshape(a, (1, 3, 11, 45)), spots)]
         return made
 
-    args = drawn(1, 33, 45), drawn(2, 45, 37), drawn(3, 45, 1)
+    args = [drawn(k, dtype, *shape) for k, (dtype, shape) in enumerate(zip(
+        dtypes, ((33, 45), (45, 37), (45, 1)), strict=True))]
     return df.function(multiply).get_concrete_function(*args), args
 
 
-FEW = [("bfloat16", "pairs"), ("int8", "")]         # packed as pairs
+FEW = [("bfloat16", "pairs"), ("mixed", "")]          # packed as pairs
 MANY = [*[("bfloat16", way) for way in ("", "float32")],
-        *[(name, "") for name in ("float16", "float32", "float64", "uint8", "int32", "uint32",
-                                  "int64", "uint64")]]
+        *[(name, "") for name in ("int8", "uint8", "float16", "float32", "float64", "int32",
+                                  "uint32", "int64", "uint64")]]
 PRODUCTS = [*FEW, *[pytest.param(*x, marks=pytest.mark.soak) for x in MANY]]
 
 

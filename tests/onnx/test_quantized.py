@@ -22,8 +22,8 @@ def model_of(nodes, inputs, initializers, outputs, opset=21):
             for name, x in inputs.items()]
     made = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)),
                                           None) for name, dtype in outputs.items()]
-    graph = helper.make_graph(nodes, "g", info, made,
-                              [numpy_helper.from_array(x, name) for name, x in initializers.items()])
+    constants = [numpy_helper.from_array(x, name) for name, x in initializers.items()]
+    graph = helper.make_graph(nodes, "g", info, made, constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
 
 
@@ -46,7 +46,8 @@ ZEROS = st.sampled_from(["none", "zero", "one", "list", "each"])
 
 
 @settings(max_examples=40)
-@given(sizes=st.tuples(*[st.sampled_from([1, 2, 5, 17, 40])] * 3), batch=st.sampled_from([(), (3,)]),
+@given(sizes=st.tuples(*[st.sampled_from([1, 2, 5, 17, 40])] * 3),
+       batch=st.sampled_from([(), (3,)]),
        dtypes=st.tuples(*[st.sampled_from(DTYPES)] * 2), zeros=st.tuples(ZEROS, ZEROS),
        seed=st.integers(0, 2**32 - 1))
 def test_matmul_integer(sizes, batch, dtypes, zeros, seed):

@@ -9,7 +9,7 @@ from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow._util.arguments import REFUSED, named, shown
 from dualflow._util.flags import Switches
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.gradient_registry import gradient
+from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array.shape import ints, product, reshape, static_shape, transpose
 
 TYPE_CHECKING = False
@@ -174,6 +174,9 @@ def _(gg, y, x, g, shape, strides, dilations, same, pads, exact):
           "exact": exact}
     return (lambda: conv_backprop_input(static_shape(x), gg, g, at),
             lambda: apply("conv", x, gg, **at))
+
+
+no_gradient("conv_int32", why="its result is not floating")
 
 
 def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: Padding,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dualflow._core import Tensor, apply, as_tensor
 from dualflow._util.arguments import REFUSED, named
 from dualflow.errors import ShapeError
-from dualflow.gradient_registry import no_gradient
 from dualflow.ops.conv.convolution import (
     Padding,
     channels_first,
@@ -82,6 +81,3 @@ def conv_int32(input: TensorLike, filters: TensorLike, strides: TensorLike | Non
         raise named(error, "conv_int32",
                     **({"input": x, "filters": w} if given.first else {})) from None
     return channels_first(y, given)
-
-
-no_gradient("conv_int32", why="its result is not floating")

@@ -1,6 +1,5 @@
 """Rows of convolutions of integers."""
 
-
 from tests.ops.case import case, sample
 from tests.ops.conv.convolution import convolution
 

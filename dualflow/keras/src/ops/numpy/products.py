@@ -29,7 +29,7 @@ def _factors(*xs: Any) -> tuple[list[df.Tensor], df.DType]:
 def matmul(x1: Any, x2: Any) -> Any:
     both = [convert_to_tensor(x) for x in (x1, x2)]
     if _are_int8(both):
-        return df.matmul(*both, output_type=df.int32)
+        return df.matmul(both[0], both[1], output_type=df.int32)
     (x1, x2), dtype = _factors(x1, x2)
     if isinstance(x1, df.SparseTensor) != isinstance(x2, df.SparseTensor):
         return df.cast(df.sparse.sparse_dense_matmul(x1, x2), dtype)
