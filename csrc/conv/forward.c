@@ -171,6 +171,8 @@ void DF_SYM(df_conv_windows_pack)(const df_conv *c, const void *w, void *to)
     forward f = plan_filters(c);
     f.w = w;
     f.packed = to;
+    const int64_t used = c->groups * f.columns.vectors * f.columns.lanes * f.k * df_conv_bytes(c);
+    memset(f.packed + used, 0, (size_t)(packed_bytes(&f) - used));
     pack_all(&f);
 }
 

@@ -170,6 +170,8 @@ void DF_SYM(df_product_pack)(const df_gemm *g, void *packed)
     gemm_product t;
     DF_SYM(df_product_plan)(&t, g);
     t.slots = packed;
+    const int64_t used = packed_panel_bytes(&t, g->n, g->k);
+    memset((char *)packed + used, 0, (size_t)(DF_SYM(df_product_packed_bytes)(g) - used));
     df_parallel_for(t.n_panels, 1, 0.3 * (double)(t.width * t.lanes * g->k), pack_b_task, &t);
 }
 

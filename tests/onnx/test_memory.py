@@ -1,13 +1,17 @@
 """The memory of loaded models: pages of the file are released, weights are stored once."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import dualflow as df
+from dualflow._core import apply
 from dualflow.graph.ir import Weight
 from dualflow.onnx import loading
+from tests.levels import skip_unless_available
 
 K, N = 700, 1000                    # N leaves a partial panel at every SIMD level
 
@@ -96,6 +100,27 @@ def test_unpacking_returns_the_bits(tmp_path):
         assert weight.dense is None
         dense = weight.tensor()
         assert bits(dense) == (x if x.shape == dense.shape else x.T).tobytes()
+
+
+@pytest.mark.parametrize("level", ["", "baseline", "avx2"])
+def test_the_padding_of_packed_operands_is_zero(level):
+    """Packed operands have the size of the longest vector; unpacking and files read all of it."""
+    if level:
+        skip_unless_available(level)
+        test = f"{__file__}::{test_the_padding_of_packed_operands_is_zero.__name__}[]"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+        env = {**os.environ, "DUALFLOW_ISA": level, "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+        return
+    for op, x, attrs in (("pack_matrix", df.ones([70, 1000]), {"transpose": False, "rows": 5}),
+                         ("conv_pack", df.ones([3, 3, 10, 1000]), {"groups": 1})):
+        for _ in range(3):
+            used = [df.fill([size], 7.) for size in (70_560, 90_720, x.size)]
+            used.clear()                # memory that the packed operand may get
+            packed = apply(op, x, **attrs)
+            numbers = packed.numpy().view(np.float32)
+            assert numbers.size > x.size and numbers.sum() == x.size
 
 
 def test_gradients_after_packing(tmp_path):
