@@ -8,6 +8,7 @@ Metadata is in pyproject.toml. Options of ``build_ext`` for developers::
     python setup.py build_ext --inplace --checks       # every Cython run-time check on
 """
 
+import lzma
 import os
 import platform
 import shutil
@@ -116,7 +117,8 @@ def stale(obj: Path) -> bool:
 def write_archive(target: Path):
     """Write the C sources to a tar file, without owners and times. xz makes it 343 kB; in a
     wheel the uncompressed file would take 437 kB, and separate files 585 kB."""
-    with tarfile.open(target, "w:xz", format=tarfile.USTAR_FORMAT) as archive:
+    with tarfile.open(target, "w:xz", format=tarfile.USTAR_FORMAT,
+                      preset=9 | lzma.PRESET_EXTREME) as archive:
         for path in sorted([*CSRC.glob("*/*.[ch]"), *CSRC.glob("ops/*/*.[ch]"),
                             *CSRC.glob("*/*.def")]):
             entry = tarfile.TarInfo(path.relative_to(CSRC).as_posix())

@@ -101,9 +101,11 @@ static void FN(panel_partial)(const df_conv_panel *p)
 #undef PANEL_AND_REST
 #undef HAS_REST
 
+/* Panels of whole vectors of float64 run the code for parts of vectors, which takes as long
+ * and saves half of the kernel. */
 static void FN(conv_panel)(const df_conv_panel *p)
 {
-    if (p->cols % LANES) FN(panel_partial)(p);
+    if (sizeof(T) == 8 || p->cols % LANES) FN(panel_partial)(p);
     else FN(panel_whole)(p);
 }
 
