@@ -45,7 +45,7 @@ static bool is_depthwise(const df_conv *c)
 }
 
 /* The product of `m` pixels with the filters of a group. */
-DF_NOINLINE df_gemm product_of(const df_conv_integers *t, int64_t m)
+static df_gemm product_of(const df_conv_integers *t, int64_t m)
 {
     const df_conv *c = &t->c;
     df_gemm g = {.dtype = c->dtype, .mixed = t->w_dtype != c->dtype, .m = m,
@@ -55,7 +55,7 @@ DF_NOINLINE df_gemm product_of(const df_conv_integers *t, int64_t m)
     return g;
 }
 
-DF_NOINLINE integers plan(const df_conv_integers *t)
+static integers plan(const df_conv_integers *t)
 {
     const df_conv *c = &t->c;
     integers p = {.t = t, .k = df_conv_taps(c) * df_conv_group_in(c),
@@ -104,7 +104,7 @@ typedef struct {
     int64_t image, pixel[3], at[3];
 } window;
 
-DF_NOINLINE window window_of(const df_conv *c, int64_t pixel)
+static window window_of(const df_conv *c, int64_t pixel)
 {
     window w;
     for (int d = 2; d >= 0; d--) {
@@ -117,7 +117,7 @@ DF_NOINLINE window window_of(const df_conv *c, int64_t pixel)
 }
 
 /* Moves to the next output pixel, without divisions. */
-DF_NOINLINE void advance(const df_conv *c, window *w)
+static void advance(const df_conv *c, window *w)
 {
     for (int d = 2; d >= 0; d--) {
         w->at[d] += c->stride[d];
@@ -129,7 +129,7 @@ DF_NOINLINE void advance(const df_conv *c, window *w)
 }
 
 /* The line of the image under a line of taps; NULL: padding. */
-DF_NOINLINE const uint8_t *line_of(const df_conv_integers *t, const window *w, int64_t i, int64_t j)
+static const uint8_t *line_of(const df_conv_integers *t, const window *w, int64_t i, int64_t j)
 {
     const df_conv *c = &t->c;
     const int64_t z = w->at[0] + i * c->dilation[0], y = w->at[1] + j * c->dilation[1];
@@ -140,7 +140,7 @@ DF_NOINLINE const uint8_t *line_of(const df_conv_integers *t, const window *w, i
 /* --- products --- */
 
 /* memcpy, faster for a few bytes: the words may overlap. */
-DF_NOINLINE void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
+static void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
 {
     uint64_t word;
     if (n > 64 || n < (int64_t)sizeof word) {
@@ -155,7 +155,7 @@ DF_NOINLINE void copy_bytes(uint8_t *to, const uint8_t *from, int64_t n)
 }
 
 /* Copies the channels of a group under one line of taps, from column x of the image on. */
-DF_NOINLINE uint8_t *copy_line(const integers *p, uint8_t *to, const uint8_t *line, int64_t x)
+static uint8_t *copy_line(const integers *p, uint8_t *to, const uint8_t *line, int64_t x)
 {
     const df_conv *c = &p->t->c;
     const int64_t each = df_conv_group_in(c), step = c->dilation[2], taps = c->kernel[2];
@@ -185,7 +185,7 @@ static void copy_patches(const integers *p, int64_t group, int64_t begin, int64_
     }
 }
 
-DF_NOINLINE void run_group(const integers *p, int64_t group, df_gemm *g, int64_t pixel, void *workspace)
+static void run_group(const integers *p, int64_t group, df_gemm *g, int64_t pixel, void *workspace)
 {
     const df_conv_integers *t = p->t;
     g->b = (const char *)t->w + group * p->columns;
@@ -197,7 +197,7 @@ DF_NOINLINE void run_group(const integers *p, int64_t group, df_gemm *g, int64_t
     DF_SYM(df_gemm)(g, workspace);
 }
 
-DF_NOINLINE void finish(const df_conv_integers *t, int64_t begin, int64_t end)
+static void finish(const df_conv_integers *t, int64_t begin, int64_t end)
 {
     const int64_t columns = t->c.c_out;
     if (t->epilogue.piece)
@@ -263,7 +263,7 @@ typedef struct {
 } depthwise;
 
 /* The pixels under all taps; an odd tap at the end is repeated, its filter is 0. */
-DF_NOINLINE void find_taps(const depthwise *p, const window *w, const uint8_t **taps)
+static void find_taps(const depthwise *p, const window *w, const uint8_t **taps)
 {
     const df_conv *c = &p->t->c;
     for (int64_t i = 0; i < c->kernel[0]; i++)

@@ -1,4 +1,4 @@
-/* Packers of int8 and uint8: two elements along k are stored side by side as int16. See kernel.h. */
+/* Packers of int8 and uint8: two elements along k are stored side by side as int16. */
 #include "simd/lanes_bytes.h"
 #include "gemm/kernel.h"
 
@@ -25,7 +25,7 @@ static void widen_line(int16_t low, int16_t *to, const uint8_t *from, int64_t n)
 
 /* The lines of the source run along k: strips of them are widened, and the pairs transposed as
  * 4-byte elements. Uses the float32 packer, which moves bits and is present in every build. */
-DF_NOINLINE void pack_lines(int16_t low, int32_t *packed, int64_t width, const bytes *b)
+static void pack_lines(int16_t low, int32_t *packed, int64_t width, const bytes *b)
 {
     int16_t strip[MOST_LINES * STRIP] __attribute__((aligned(DF_ALIGNMENT)));
     const gemm_kernel *f32 = DF_SYM(df_gemm_kernel)(DF_F32);
@@ -37,7 +37,7 @@ DF_NOINLINE void pack_lines(int16_t low, int32_t *packed, int64_t width, const b
     }
 }
 
-DF_NOINLINE void pack_pairs(df_dtype dtype, void *packed, int64_t width, const bytes *b)
+static void pack_pairs(df_dtype dtype, void *packed, int64_t width, const bytes *b)
 {
     const int16_t low = byte_mask(dtype);
     static const uint8_t zeros[MOST_LINES];

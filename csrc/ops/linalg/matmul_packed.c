@@ -1,7 +1,7 @@
 /* pack_matrix: packs the right operand of a product for the kernel of the product. matmul_packed: a
  * op(b) with a packed b, for the same number of rows. matmul_packed_cluster: matmul_packed followed
- * by elementwise steps. The results are bit-identical to those of matmul, for int8 and uint8 to those
- * of matmul_int32; the packed matrix may then have the other dtype of the two. */
+ * by elementwise steps. The results are bit-identical to those of matmul, for int8 and uint8 to
+ * those of matmul_int32; the packed matrix may then have the other dtype of the two. */
 #include "gemm/gemm.h"
 #include "ops/epilogue.h"
 
