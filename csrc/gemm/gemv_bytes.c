@@ -67,7 +67,7 @@ static void dots(const gemv_bytes *v, int64_t begin, int64_t end)
     for (; j < end; j++) dot_rows(1, v, j);
 }
 
-/* sums[j] += sum over p < 2 * pairs of m[p][j] x[p], for j < n. If `odd`, the last row is absent. */
+/* sums[j] += sum over p < 2 * pairs of m[p][j] x[p], for j < n. If `odd`, there is no last row. */
 DF_INLINE void combine_rows(const int pairs, bool odd, const gemv_bytes *v, int64_t p,
                             const uint8_t *m, int32_t *sums, int64_t n)
 {

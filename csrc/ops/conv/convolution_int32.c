@@ -17,7 +17,8 @@ static df_conv_integers convolution_of(const df_call *call)
 {
     const df_conv_shapes s = shapes_of(call);
     return (df_conv_integers){.c = DF_SYM(df_conv_from_shapes)(&s, call->in[0]->dtype),
-                              .w_dtype = call->in[1]->dtype, .x = call->in[0]->data, .w = call->in[1]->data};
+                              .w_dtype = call->in[1]->dtype, .x = call->in[0]->data,
+                              .w = call->in[1]->data};
 }
 
 static df_status infer(const df_call *call, df_error *err)
