@@ -22,7 +22,7 @@ def refused(call, kind, *words):
 
 # Classes with numeric arguments, and the arguments that they require.
 OPTIMIZERS = {getattr(df.optimizers, name): {} for name in df.optimizers.__all__
-              if name not in ("Optimizer", "schedules")}
+              if name not in ("Optimizer", "LossScaleOptimizer", "schedules")}
 SCHEDULES = {getattr(schedules, name): {"initial_learning_rate": 0.5, "decay_steps": 10}
              for name in schedules.__all__ if name.endswith("Decay") and "Piecewise" not in name}
 for _kind in (schedules.ExponentialDecay, schedules.InverseTimeDecay):

@@ -6,7 +6,7 @@
  * k. Per step it loads GEMM_COLS vectors of B and broadcasts GEMM_ROWS elements of A. Both operands
  * are read from their original memory or from a packed copy; only strides differ. */
 
-#if defined(ONE_FORM) && !defined(__AVX512BW__) /* there `_n` accepts whole vectors */
+#if defined(ONE_FORM) && !LOAD_N_IS_FAST /* if it is fast, `_n` accepts whole vectors */
 #define PART(name) FN(name##_upto)
 #else
 #define PART(name) FN(name##_n)

@@ -134,7 +134,7 @@ DequantizeLinear 10 ..?>1; 13 ..?>1 axis; 21 ..?>1 axis block_size; 23 ..?>1 axi
 Det 11 .>1
 Div 1 ..>1 axis broadcast consumed_inputs=I; 6 ..>1 axis broadcast; 7 ..>1
 Dropout 1 .>2 consumed_inputs=I is_test ratio=f; 6 .>2 is_test ratio=f; 7 .>2 ratio=f; 12 .??>2 seed
-DynamicQuantizeLinear 11@ .>3
+DynamicQuantizeLinear 11 .>3
 Einsum 12 *1>1 equation=s!
 Elu 1 .>1 alpha=f consumed_inputs=I; 6 .>1 alpha=f
 Equal 1 ..>1 axis broadcast; 7 ..>1

@@ -43,6 +43,7 @@ def test_functions_are_saved_as_program_files(name, tmp_path):
 
 def test_no_example_is_missing():
     traced = {path.stem for path in FOLDER.glob("*.py") if "df.function" in path.read_text()}
+    traced -= {"export_language_model"}         # tests/test_language_model.py builds its program
     assert traced <= EXAMPLES.keys()
 
 

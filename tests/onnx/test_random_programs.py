@@ -17,7 +17,8 @@ from tests.programs.steps import STEPS
 STEP_WISE = {"floor", "compare", "integers", "argmax", "half", "in Python", "pool", "rounded",
              "of two", "bits", "logic", "hot", "sorted", "incomplete"}
 NO_FORM = {"error functions", "logarithms", "accumulated", "factors"}     # for some functions
-NAMES = sorted(set(STEPS) - STEP_WISE - NO_FORM)
+NEW = {"autocast", "integer product"}   # not drawn yet: the reference fails on an empty tensor
+NAMES = sorted(set(STEPS) - STEP_WISE - NO_FORM - NEW)
 # Saved as several operators, which round in between, where the op rounds once.
 FORMULAS = {"activations", "attention", "batch norm", "cross entropy", "losses", "normalization",
             "reduced", "resize"}
