@@ -15,10 +15,11 @@ N = 3
 SHAPES = [(3, 4), (4, 3), (4,), (3, 1), ()]
 LARGEST = 1024
 # Products of other shapes round differently, which later floors and comparisons would amplify.
-PRODUCTS = {"matmul", "gram", "layer", "two layers", "convolution", "attention", "recurrence"}
-# Not drawn yet: with them, the test draws the program of `test_a_loop_after_a_threshold`.
-NEW = {"autocast", "integer product"}
-EXACT = sorted(set(STEPS) - PRODUCTS - NEW)
+PRODUCTS = {"matmul", "gram", "layer", "two layers", "convolution", "attention", "recurrence",
+            "autocast"}
+# Python loops whose length depends on data: vmap refuses them outside of a traced function.
+CONVERTED = {"searched"}
+EXACT = sorted(set(STEPS) - PRODUCTS - CONVERTED)
 
 step = st.tuples(st.sampled_from(EXACT), st.integers(0, 30), st.integers(0, 30),
                  st.integers(0, 11))
@@ -78,9 +79,3 @@ def test_many_random_programs(steps, seed, shared):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(steps, seed, shared)
-
-
-@pytest.mark.xfail(strict=True, raises=AssertionError,
-                   reason="a row of a mapped loop whose length depends on data differs")
-def test_a_loop_after_a_threshold():
-    check([("activations", 0, 0, 0), ("searched", 2, 0, 0), ("activations", 0, 0, 0)], 0, 0)
