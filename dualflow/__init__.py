@@ -15,6 +15,8 @@ from dualflow.dtypes import (  # noqa: E402
     as_dtype as as_dtype,
     bfloat16 as bfloat16,
     bool_ as bool_,
+    complex64 as complex64,
+    complex128 as complex128,
     float16 as float16,
     float32 as float32,
     float64 as float64,
@@ -241,6 +243,7 @@ if TYPE_CHECKING:
         not_equal as not_equal,
         where as where,
     )
+    from dualflow.ops.elementwise.complex import complex as complex
     from dualflow.ops.elementwise.division import (
         divide as divide,
         truediv as truediv,
@@ -403,6 +406,7 @@ _NAMES = {
     "ops.elementwise.bitwise": "logical_and logical_not logical_or",
     "ops.elementwise.cast": "cast saturate_cast",
     "ops.elementwise.compare": "equal greater greater_equal less less_equal not_equal where",
+    "ops.elementwise.complex": "complex",
     "ops.elementwise.division": "divide truediv",
     "ops.elementwise.exponential": "exp log pow sqrt",
     "ops.elementwise.hyperbolic": "acosh asinh atanh cosh sinh tanh",

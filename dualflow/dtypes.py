@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = 'Literal["bool", "int", "float"]'
+Kind: TypeAlias = 'Literal["bool", "int", "float", "complex"]'
 
 
 class DType:
@@ -24,11 +24,12 @@ class DType:
         NumPy's name, such as ``"float32"``.
     itemsize : int
         Bytes per element.
-    kind : {"bool", "int", "float"}
+    kind : {"bool", "int", "float", "complex"}
     index : int
         Position in the C enum.
     digits : int
-        Bits of the significand of a float, with the implicit one; 0 for other dtypes.
+        Bits of the significand of a float, or of a part of a complex number, with the implicit one;
+        0 for other dtypes.
     max_exponent : int
         Exponent of the largest power of two that a float represents; 0 for other dtypes.
 
@@ -80,7 +81,8 @@ class DType:
         """Kind and bits, as in names in C and in safetensors files: "F32", "BF16", "I8", "BOOL"."""
         kind = self.name.rstrip("0123456789")
         return (kind if self.is_bool else kind[:-4] if self.is_floating else
-                "u" if self.is_unsigned else "i").upper() + self.name[len(kind):]
+                "c" if self.is_complex else "u" if self.is_unsigned else "i"
+                ).upper() + self.name[len(kind):]
 
     @property
     def as_numpy_dtype(self) -> Any:
@@ -110,6 +112,11 @@ class DType:
     def limits(self) -> tuple[Any, Any]:
         """The smallest and the largest finite value.
 
+        Raises
+        ------
+        DTypeError
+            For complex dtypes, which have no order.
+
         Examples
         --------
         >>> import dualflow as df
@@ -121,6 +128,9 @@ class DType:
             return -largest, largest
         if self.kind == "bool":
             return False, True
+        if self.kind == "complex":
+            raise DTypeError(f"{self.name} has no smallest and no largest value; those of its parts "
+                             f"are {self.real_dtype.name}'s")
         bits = 8 * self.itemsize
         return (0, 2 ** bits - 1) if self.is_unsigned else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
 
@@ -141,13 +151,25 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """False: there are no complex dtypes."""
-        return False
+        """True for complex dtypes."""
+        return self.kind == "complex"
+
+    @property
+    def is_inexact(self) -> bool:
+        """True for floating-point and complex dtypes, which have gradients."""
+        return self.kind in ("float", "complex")
 
     @property
     def real_dtype(self) -> DType:
-        """The dtype itself; for compatibility with complex dtypes."""
-        return self
+        """The dtype of the parts of complex numbers; the dtype itself for real numbers.
+
+        Examples
+        --------
+        >>> import dualflow as df
+        >>> df.complex128.real_dtype, df.int32.real_dtype
+        (dualflow.float64, dualflow.int32)
+        """
+        return (float64 if self.itemsize == 16 else float32) if self.is_complex else self
 
     @property
     def is_numpy_compatible(self) -> bool:
@@ -198,6 +220,8 @@ float16: DType = DType(9, "float16", 2, "float", digits=11, max_exponent=15)
 bfloat16: DType = DType(10, "bfloat16", 2, "float", digits=8, max_exponent=127)
 float32: DType = DType(11, "float32", 4, "float", digits=24, max_exponent=127)
 float64: DType = DType(12, "float64", 8, "float", digits=53, max_exponent=1023)
+complex64: DType = DType(13, "complex64", 8, "complex", digits=24, max_exponent=127)
+complex128: DType = DType(14, "complex128", 16, "complex", digits=53, max_exponent=1023)
 
 # TensorFlow's aliases.
 half: DType = float16
@@ -209,12 +233,12 @@ quint8: DType = uint8
 quint16: DType = uint16
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
-       float16, bfloat16, float32, float64)
+       float16, bfloat16, float32, float64, complex64, complex128)
 _BY_NAME = {d.name: d for d in ALL}
 # Aliases in TensorFlow and Python.
-_ALIASES = {"half": float16, "float": float32, "double": float64, "int": int32, "qint8": int8,
+_ALIASES = {"half": float16, "float": float32, "complex": complex128, "double": float64, "int": int32, "qint8": int8,
             "qint16": int16, "qint32": int32, "quint8": uint8, "quint16": uint16}
-_BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32}
+_BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32, complex: complex128}
 
 
 def as_dtype(type_value: Any) -> DType:
@@ -261,4 +285,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     numbers = {*_BY_NAME} - {"bool"}
     return sorted({"ALL", "DType", "as_dtype", "bool_", "string", *_ALIASES, *numbers}
-                  - {"float", "int"})
+                  - {"complex", "float", "int"})

@@ -80,7 +80,7 @@ class Backend(AbstractBackend):
         return df.concat(tensors, axis)
 
     def is_float_type(self, x: Any) -> bool:
-        return bool(x.dtype.is_floating)
+        return bool(x.dtype.is_inexact)
 
     def einsum(self, pattern: str, *x: Any) -> Tensor:
         return df.einsum(pattern, *x)

@@ -29,6 +29,12 @@ from dualflow.ops.elementwise.compare import (
     less_equal as less_equal,
     not_equal as not_equal,
 )
+from dualflow.ops.elementwise.complex import (
+    angle as angle,
+    conj as conj,
+    imag as imag,
+    real as real,
+)
 from dualflow.ops.elementwise.composed import (
     is_non_decreasing as is_non_decreasing,
     is_strictly_increasing as is_strictly_increasing,

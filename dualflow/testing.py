@@ -59,7 +59,7 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
         return float(f(*[t if a is None else as_tensor(a)
                          for t, a in zip(tensors, arrays, strict=True)]).item())
 
-    arrays = [np.array(t.numpy()) if t.dtype.is_floating else None for t in tensors]
+    arrays = [np.array(t.numpy()) if t.dtype.is_inexact else None for t in tensors]
     gradients: list[Any] = []
     for a in arrays:
         if a is None:
@@ -121,14 +121,14 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
 
     rng = np.random.default_rng(integer(seed, "check_gradients: seed"))
     tensors = [widened(a) for a in args]
-    floating = [i for i, t in enumerate(tensors) if t.dtype.is_floating]
+    floating = [i for i, t in enumerate(tensors) if t.dtype.is_inexact]
     points = [tensors[i].numpy() for i in floating]
 
     def call(*moved: Any) -> list[Tensor]:
         given = list(tensors)
         for i, x in zip(floating, moved, strict=True):
             given[i] = x
-        return [y for y in flatten_tensors(f(*given)) if y.dtype.is_floating]
+        return [y for y in flatten_tensors(f(*given)) if y.dtype.is_inexact]
 
     weights = [cast(as_tensor(rng.uniform(0.5, 1.5, y.shape)), y.dtype)
                for y in call(*tensors_of(points))]

@@ -19,10 +19,12 @@ typedef enum {
     DF_BF16, /* likewise */
     DF_F32,
     DF_F64,
+    DF_C64,  /* two float32: the real part, then the imaginary part */
+    DF_C128, /* two float64 */
     DF_N_DTYPES
 } df_dtype;
 
-typedef enum { DF_KIND_BOOL, DF_KIND_INT, DF_KIND_FLOAT } df_kind;
+typedef enum { DF_KIND_BOOL, DF_KIND_INT, DF_KIND_FLOAT, DF_KIND_COMPLEX } df_kind;
 
 typedef struct {
     const char *name;   /* NumPy's name: "float32" */
@@ -31,15 +33,24 @@ typedef struct {
     df_kind kind;
 } df_dtype_info;
 
+#define DF_MAX_BYTES 16 /* of an element */
 extern const df_dtype_info df_dtypes[DF_N_DTYPES];
 
 /* The dtype that both operands are cast to: the wider one within a kind, the float of an int and a
- * float, x of bool and x. If neither holds the other, the narrowest dtype that holds both: float32
+ * float, x of bool and x; a complex dtype is as wide as its parts. If neither holds the other, the narrowest dtype that holds both: float32
  * for float16 with bfloat16, int16 for int8 with uint8, int64 for int16 with uint32. No integer
  * dtype holds both uint64 and signed integers; they promote to float64. */
 df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }
+static inline bool df_is_complex(df_dtype d) { return df_dtypes[d].kind == DF_KIND_COMPLEX; }
+/* True for floats and complex numbers: the dtypes that have gradients. */
+static inline bool df_is_inexact(df_dtype d) { return df_dtypes[d].kind >= DF_KIND_FLOAT; }
+/* The dtype of the parts of a complex number; any other dtype itself. */
+static inline df_dtype df_real_dtype(df_dtype d)
+{
+    return d == DF_C64 ? DF_F32 : d == DF_C128 ? DF_F64 : d;
+}
 #define DF_BUILT_HALVES (DF_BUILT_F16 || DF_BUILT_BF16)
 static inline bool df_is_reduced_float(df_dtype d)
 {

@@ -17,6 +17,8 @@
 #define DF_BUILT_BF16 1
 #define DF_BUILT_F32 1 /* always */
 #define DF_BUILT_F64 1
+#define DF_BUILT_C64 1
+#define DF_BUILT_C128 1
 
 /* Dtypes with kernels for matrix products, which are the largest. */
 #define DF_PRODUCT_U8 1

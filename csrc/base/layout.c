@@ -15,8 +15,10 @@ static void copy_row(char *to, const char *from, int bytes, int64_t n, int64_t s
         for (int64_t i = 0; i < n; i++) memcpy(to + 2 * i, from + i * stride, 2);
     else if (bytes == 4)
         for (int64_t i = 0; i < n; i++) memcpy(to + 4 * i, from + i * stride, 4);
-    else
+    else if (bytes == 8)
         for (int64_t i = 0; i < n; i++) memcpy(to + 8 * i, from + i * stride, 8);
+    else
+        for (int64_t i = 0; i < n; i++) memcpy(to + 16 * i, from + i * stride, 16);
 }
 
 /* Copies all elements in row-major order. Requires ndim >= 1 and dimensions >= 1. */

@@ -58,16 +58,17 @@ static uint64_t bits(const void *data, int bytes, int64_t i)
 df_nonfinite df_find_nonfinite(const df_tensor *x)
 {
     df_nonfinite found = {.first = -1};
-    int bytes = df_dtypes[x->dtype].bytes;
-    layout l = layout_of(x->dtype);
-    if (!df_is_float(x->dtype)) return found;
-    for (int64_t at = 0; at < x->size; at += BLOCK) {
-        int64_t end = df_min(at + BLOCK, x->size);
+    const df_dtype part = df_real_dtype(x->dtype);
+    const int bytes = df_dtypes[part].bytes, parts = df_is_complex(x->dtype) ? 2 : 1;
+    const layout l = layout_of(part);
+    if (!df_is_inexact(x->dtype)) return found;
+    for (int64_t at = 0; at < x->size * parts; at += BLOCK) {
+        const int64_t end = df_min(at + BLOCK, x->size * parts);
         if (!any(x->data, bytes, at, end - at, l.exponent)) continue;
         for (int64_t i = at; i < end; i++) {
             uint64_t magnitude = bits(x->data, bytes, i) & l.magnitude;
             if (magnitude < l.exponent) continue;
-            if (found.first < 0) found.first = i;
+            if (found.first < 0) found.first = i / parts;
             if (magnitude > l.exponent) found.n_nan++;
             else found.n_inf++;
         }

@@ -35,7 +35,7 @@ void df_tensor_clear(df_tensor *t);
 /* Size in bytes; INT64_MAX if too large, which no allocation grants. */
 static inline int64_t df_tensor_bytes(const df_tensor *t)
 {
-    if (t->size > INT64_MAX / 8) return INT64_MAX;
+    if (t->size > INT64_MAX / DF_MAX_BYTES) return INT64_MAX;
     return t->size * df_dtypes[t->dtype].bytes;
 }
 static inline bool df_same_dims(int ndim, const int64_t *a, const int64_t *b)

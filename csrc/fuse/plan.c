@@ -9,7 +9,8 @@
 #define PERIODIC_MAX 8    /* registers that hold a repeated input for a whole block */
 #define ROW_MIN 64        /* elements; repeating the value of a shorter row is faster than one call
                            * per row */
-#define N_CLASSES 8       /* of registers: space and bytes of an element */
+#define BYTE_CLASSES 5    /* elements of 1 to 16 bytes */
+#define N_CLASSES (2 * BYTE_CLASSES) /* of registers: space and bytes of an element */
 
 /* The content of a slot: input i as read in a space, the result of a step, or the result of a ROW
  * step repeated along its rows; numbered in this order. */
@@ -116,7 +117,7 @@ static void find_last_uses(planner *p)
 
 static int32_t take_register(planner *p, df_space space, int bytes)
 {
-    const int class = space * 4 + __builtin_ctz((unsigned)bytes);
+    const int class = space * BYTE_CLASSES + __builtin_ctz((unsigned)bytes);
     const int32_t at = p->free[class];
     if (at >= 0) {
         p->free[class] = p->next_free[at];
@@ -130,7 +131,7 @@ static void give_back(planner *p, item *it)
 {
     if (it->reg < 0) return;
     const df_cluster_register *r = &p->regs[it->reg];
-    const int class = r->space * 4 + __builtin_ctz((unsigned)r->bytes);
+    const int class = r->space * BYTE_CLASSES + __builtin_ctz((unsigned)r->bytes);
     p->next_free[it->reg] = p->free[class];
     p->free[class] = it->reg;
     it->reg = -1;

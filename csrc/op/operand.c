@@ -45,7 +45,8 @@ void df_fill(void *to, const void *value, int bytes, int64_t n)
     case 1: memset(to, *(const uint8_t *)value, (size_t)n); break;
     case 2: for (int64_t i = 0; i < n; i++) ((uint16_t *)to)[i] = *(const uint16_t *)value; break;
     case 4: for (int64_t i = 0; i < n; i++) ((uint32_t *)to)[i] = *(const uint32_t *)value; break;
-    default: for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i] = *(const uint64_t *)value;
+    case 8: for (int64_t i = 0; i < n; i++) ((uint64_t *)to)[i] = *(const uint64_t *)value; break;
+    default: for (int64_t i = 0; i < n; i++) memcpy((char *)to + i * bytes, value, (size_t)bytes);
     }
 }
 

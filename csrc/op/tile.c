@@ -64,7 +64,7 @@ static void run_tile(const job *j, int64_t at, int64_t n, const void *const *in)
 static void run_block(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
-    char buffers[DF_TILE_MAX_IN][DF_TILE * 8] __attribute__((aligned(DF_ALIGNMENT)));
+    char buffers[DF_TILE_MAX_IN][DF_TILE * DF_MAX_BYTES] __attribute__((aligned(DF_ALIGNMENT)));
     const void *in[DF_TILE_MAX_IN];
     bool all_direct = true;
     for (int i = 0; i < j->n_in; i++) {
@@ -97,7 +97,7 @@ static void run_runs(void *context, int64_t begin, int64_t end)
     const int64_t length = o->extent[o->ndim - 1];
     int64_t n;
     for (int64_t at = begin; at < end; at += n) {
-        char element[8] __attribute__((aligned(8)));
+        char element[DF_MAX_BYTES] __attribute__((aligned(DF_MAX_BYTES)));
         const void *in[2];
         n = df_min(length - at % length, end - at);
         in[one] = df_operand_load(o, j->data[one], at, 1, element);

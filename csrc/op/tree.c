@@ -27,7 +27,7 @@ bool df_are_siblings(df_span left, df_span right, int64_t n)
 
 static void combine_piece(const job *j, int64_t at, int64_t n)
 {
-    char registers[MAX_DEPTH][PIECE * 8] __attribute__((aligned(DF_ALIGNMENT)));
+    char registers[MAX_DEPTH][PIECE * DF_MAX_BYTES] __attribute__((aligned(DF_ALIGNMENT)));
     const void *value[MAX_DEPTH + 1];
     df_span span[MAX_DEPTH + 1];
     int depth = 0;

@@ -78,4 +78,35 @@ typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
     })
 #endif
 
+/* Indices of DF_SHUFFLE: a perfect shuffle of two vectors of n lanes (LOW, HIGH: first and second
+ * half of the result), and its inverse (EVEN, ODD). */
+#define DF_LOW_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define DF_HIGH_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define DF_LOW_8 0, 8, 1, 9, 2, 10, 3, 11
+#define DF_HIGH_8 4, 12, 5, 13, 6, 14, 7, 15
+#define DF_LOW_4 0, 4, 1, 5
+#define DF_HIGH_4 2, 6, 3, 7
+#define DF_LOW_2 0, 2
+#define DF_HIGH_2 1, 3
+#define DF_EVEN_16 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define DF_ODD_16 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define DF_EVEN_8 0, 2, 4, 6, 8, 10, 12, 14
+#define DF_ODD_8 1, 3, 5, 7, 9, 11, 13, 15
+#define DF_EVEN_4 0, 2, 4, 6
+#define DF_ODD_4 1, 3, 5, 7
+#define DF_EVEN_2 0, 2
+#define DF_ODD_2 1, 3
+/* The list for the lanes of the current DTYPE: DF_LIST(DF_EVEN). */
+#if DF_VEC_BYTES == 64
+#define DF_LANES_f32 16
+#define DF_LANES_f64 8
+#elif DF_VEC_BYTES == 32
+#define DF_LANES_f32 8
+#define DF_LANES_f64 4
+#else
+#define DF_LANES_f32 4
+#define DF_LANES_f64 2
+#endif
+#define DF_LIST(name) DF_CAT(name, DF_CAT(DF_LANES, DTYPE))
+
 #endif

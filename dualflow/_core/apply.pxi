@@ -327,7 +327,7 @@ cdef Tensor fast_elementwise(Op op, PyObject **args, Py_ssize_t n, Attrs attrs):
     """
     cdef PyObject *ins[4]
     cdef const void *data[4]
-    cdef int64_t buffer[SPLAT_ELEMENTS]
+    cdef int64_t buffer[2 * SPLAT_ELEMENTS]      # elements have at most 16 bytes
     cdef Tensor x = None, other, number = None, out
     cdef df_tile_fn fn
     cdef Py_ssize_t i

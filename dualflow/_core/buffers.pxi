@@ -18,6 +18,8 @@ cdef int parse_format(const char *format, Py_ssize_t itemsize, bint *swapped) ex
     if c in b"<>=!@^|":
         swapped[0] = c in (b">"[0], b"!"[0])       # all supported machines are little-endian
         format += 1
+    if strcmp(format, b"Zf") == 0: return DF_C64
+    if strcmp(format, b"Zd") == 0: return DF_C128
     if format[0] == 0 or format[1] != 0:
         return -1
     c = format[0]
@@ -100,7 +102,9 @@ cdef Tensor from_buffer(value, str caller):
             raise unknown_format(value, &view, caller)
         x = copy_buffer(&view, <df_dtype>dtype, caller)
         if swapped and view.itemsize > 1:
-            df_swap_bytes(x.t.data, x.t.size, <int>view.itemsize)
+            df_swap_bytes(x.t.data, df_tensor_bytes(&x.t) // df_dtypes[
+                <int>df_real_dtype(<df_dtype>dtype)].bytes,
+                          df_dtypes[<int>df_real_dtype(<df_dtype>dtype)].bytes)
         if dtype == DF_BOOL:
             df_normalize_bools(<uint8_t *>x.t.data, x.t.size)
         return x

@@ -88,7 +88,7 @@ cdef Tensor to_tensor(value, dtype, str caller):
         return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
     if isinstance(value, (list, tuple, range)):
         return from_sequence(value, wanted, caller)
-    if isinstance(value, (str, bytes, bytearray, complex)):
+    if isinstance(value, (str, bytes, bytearray)):
         raise _errors.DTypeError(
             f"{caller}: got {_arguments.shown(value)} of type {type(value).__name__}, "
             "expected numbers")

@@ -37,11 +37,14 @@ cdef extern from "base/dtype.h" nogil:
         DF_BF16
         DF_F32
         DF_F64
+        DF_C64
+        DF_C128
         DF_N_DTYPES
     ctypedef enum df_kind:
         DF_KIND_BOOL
         DF_KIND_INT
         DF_KIND_FLOAT
+        DF_KIND_COMPLEX
     ctypedef struct df_dtype_info:
         const char *name
         const char *format
@@ -50,6 +53,9 @@ cdef extern from "base/dtype.h" nogil:
     const df_dtype_info df_dtypes[]
     df_dtype df_promote(df_dtype a, df_dtype b) noexcept
     bint df_is_float(df_dtype d) noexcept
+    bint df_is_complex(df_dtype d) noexcept
+    bint df_is_inexact(df_dtype d) noexcept
+    df_dtype df_real_dtype(df_dtype d) noexcept
     bint df_is_reduced_float(df_dtype d) noexcept
     bint df_is_unsigned(df_dtype d) noexcept
 

@@ -97,7 +97,7 @@ cdef list promoted(Op op, PyObject **args, list ins):
             a = <object>args[i]
             dtype = number_dtype(a) if common < 0 else weak_dtype(a, <df_dtype>common)
             common = dtype if common < 0 else df_promote(<df_dtype>common, dtype)
-    if common >= 0 and op.c.promote_to_float and not df_is_float(<df_dtype>common):
+    if common >= 0 and op.c.promote_to_float and not df_is_inexact(<df_dtype>common):
         common = DF_F64 if common in (DF_I64, DF_U64) or (
             common in (DF_I32, DF_U32) and df_trace_top != NULL
             and (<object>df_trace_top).methods is not None) else DF_F32

@@ -14,6 +14,7 @@ cdef enum:
     DL_UINT = 1
     DL_FLOAT = 2
     DL_BFLOAT = 4
+    DL_COMPLEX = 5
     DL_BOOL = 6
     DL_FLAG_READ_ONLY = 1
     DL_FLAG_IS_COPIED = 2
@@ -99,6 +100,8 @@ cdef DLDataType dl_dtype(df_dtype dtype):
         d.code = DL_UINT
     elif dtype == DF_BF16:
         d.code = DL_BFLOAT
+    elif df_is_complex(dtype):
+        d.code = DL_COMPLEX
     else:
         d.code = DL_FLOAT if df_is_float(dtype) else DL_INT
     return d

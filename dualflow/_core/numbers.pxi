@@ -4,7 +4,7 @@
 
 
 cdef bint is_number(value):
-    return isinstance(hint_of(value), (bool, int, float))
+    return isinstance(hint_of(value), (bool, int, float, complex))
 
 
 cdef df_dtype number_dtype(value):
@@ -17,7 +17,7 @@ cdef df_dtype number_dtype(value):
             and (<Dim>value).bound > 0x7fffffff):
             return DF_I32 if (<Dim>value).decide("narrow", (value,)) else DF_I64
         return DF_I32 if fits_32_bits(n) else DF_I64
-    return DF_F32
+    return DF_C128 if isinstance(n, complex) else DF_F32
 
 
 cdef df_dtype weak_dtype(value, df_dtype dtype):
@@ -25,7 +25,9 @@ cdef df_dtype weak_dtype(value, df_dtype dtype):
     kind of the number is higher."""
     cdef df_kind kind = df_dtypes[<int>dtype].kind
     value = hint_of(value)
-    if isinstance(value, bool) or kind == DF_KIND_FLOAT:
+    if isinstance(value, complex):
+        return DF_C128 if dtype == DF_F64 or dtype == DF_C128 else DF_C64
+    if isinstance(value, bool) or kind >= DF_KIND_FLOAT:
         return dtype
     if isinstance(value, int):
         return dtype if kind == DF_KIND_INT else number_dtype(value)
@@ -45,6 +47,9 @@ cdef int store_number(Tensor x, int64_t at, value, str caller) except -1:
     cdef df_dtype dtype = x.t.dtype
     cdef long long i
     cdef unsigned long long u
+    if isinstance(value, complex) and not df_is_complex(dtype):
+        raise _errors.DTypeError(f"{caller}: got the complex number {value!r}, expected "
+                                 f"{dtype_of(x)}; df.math.real returns the real part")
     if dtype == DF_F32:
         (<float *>p)[at] = <float><double>value
         return 0
@@ -56,6 +61,9 @@ cdef int store_number(Tensor x, int64_t at, value, str caller) except -1:
         return 0
     if dtype == DF_BOOL:
         (<uint8_t *>p)[at] = 1 if value else 0
+        return 0
+    if dtype == DF_C64 or dtype == DF_C128:
+        store_complex(p, at, value, dtype)
         return 0
     if isinstance(value, float):
         raise _errors.DTypeError(f"{caller}: got the float {value!r}, expected {dtype_of(x)}; "
@@ -84,6 +92,18 @@ cdef int store_number(Tensor x, int64_t at, value, str caller) except -1:
             raise OverflowError
     except OverflowError:
         raise _errors.SizeOverflowError(f"{caller}: {value} does not fit {dtype_of(x)}") from None
+    return 0
+
+
+cdef int store_complex(void *p, int64_t at, value, df_dtype dtype) except -1:
+    """Write a Python number to element `at` of complex numbers."""
+    cdef double complex z = value
+    if dtype == DF_C64:
+        (<float *>p)[2 * at] = <float>z.real
+        (<float *>p)[2 * at + 1] = <float>z.imag
+    else:
+        (<double *>p)[2 * at] = z.real
+        (<double *>p)[2 * at + 1] = z.imag
     return 0
 
 

@@ -192,7 +192,7 @@ cdef class TensorBase:
     # --- access to the data ---
 
     def item(self):
-        """Return the value of a tensor with one element as a Python bool, int or float."""
+        """Return the value of a tensor with one element as a Python bool, int, float or complex."""
         return scalar_item(concrete(self, ".item()"), "item()")
 
     def numpy(self):
@@ -238,13 +238,13 @@ cdef class TensorBase:
         return bool(scalar_item(x, "bool()"))
 
     def __int__(self):
-        return int(scalar_item(concrete(self, "int()"), "int()"))
+        return int(real_item(concrete(self, "int()"), "int()"))
 
     def __trunc__(self):
         return int(self)
 
     def __float__(self):
-        return float(scalar_item(concrete(self, "float()"), "float()"))
+        return float(real_item(concrete(self, "float()"), "float()"))
 
     def __complex__(self):
         return complex(scalar_item(concrete(self, "complex()"), "complex()"))
@@ -281,7 +281,7 @@ cdef object power(a, b):
     kind = type(hint_of(b))
     if (kind is int or kind is float) and isinstance(a, (Tensor, Variable)):
         dtype = (<object>a.dtype).index
-        if (dtype == DF_F32 or dtype == DF_F64) and b == 2:
+        if (dtype == DF_F32 or dtype == DF_F64 or df_is_complex(<df_dtype>dtype)) and b == 2:
             return unary(OP_SQUARE, a)
     return arithmetic(OP_POW, a, b)
 

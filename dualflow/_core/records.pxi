@@ -250,7 +250,7 @@ cdef class Tape:
                 if self.met is not None:
                     self.met.append(x)
                 touched = True
-            elif self.met is not None and x.id < self.c.ids.base and df_is_float(x.t.dtype):
+            elif self.met is not None and x.id < self.c.ids.base and df_is_inexact(x.t.dtype):
                 keep_id(&self.c.ids, x.id)
                 self.met.append(x)
         return touched
@@ -358,7 +358,7 @@ cdef class Tape:
 
 cdef inline bint may_be_active(Tensor x, bint may_lead_further) noexcept:
     """Return True if an operand may have a gradient. Loops pack rows of floats into bytes."""
-    return df_is_float(x.t.dtype) or (may_lead_further and x.t.dtype == DF_U8)
+    return df_is_inexact(x.t.dtype) or (may_lead_further and x.t.dtype == DF_U8)
 
 
 cdef void set_tape_top(Tape tape) noexcept:

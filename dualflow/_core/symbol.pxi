@@ -223,7 +223,7 @@ def symbol(graph, node, int index, dtype, shape, hints=None, stands_for=None, ro
         stands_for = stands_for.__df_tensor__()
     if isinstance(stands_for, Variable):
         x.id = (<Variable>stands_for).id
-        x.watch = (<Variable>stands_for).trainable and df_is_float(x.t.dtype)
+        x.watch = (<Variable>stands_for).trainable and df_is_inexact(x.t.dtype)
     elif stands_for is not None:
         x.id = (<Tensor?>stands_for).id
     return x

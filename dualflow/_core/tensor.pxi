@@ -207,7 +207,17 @@ cdef object scalar_item(Tensor x, str operation):
     if x.t.dtype == DF_U64: return (<uint64_t *>p)[0]
     if x.t.dtype == DF_I8: return (<int8_t *>p)[0]
     if x.t.dtype == DF_I16: return (<int16_t *>p)[0]
+    if x.t.dtype == DF_C64: return complex((<float *>p)[0], (<float *>p)[1])
+    if x.t.dtype == DF_C128: return complex((<double *>p)[0], (<double *>p)[1])
     return df_half_to_f32((<uint16_t *>p)[0], x.t.dtype)
+
+
+cdef object real_item(Tensor x, str operation):
+    """Same, for a conversion that would drop an imaginary part."""
+    if df_is_complex(x.t.dtype):
+        raise _errors.DTypeError(f"{operation} of {describe(x)} would drop the imaginary part; use "
+                                 "dualflow.math.real or complex()")
+    return scalar_item(x, operation)
 
 
 cdef Tensor new_tensor(df_dtype dtype, int ndim, const int64_t *shape, const char *op):

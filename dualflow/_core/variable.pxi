@@ -192,7 +192,7 @@ def value_of(Variable v, Tensor x):
     """Return `x` as a value of a variable, with its tensor id: tapes treat it as the variable."""
     cdef Tensor value = share(x, 0, x.t.dtype, x.t.ndim, x.t.shape, b"Variable")
     value.id = v.id
-    value.watch = v.trainable and df_is_float(x.t.dtype)
+    value.watch = v.trainable and df_is_inexact(x.t.dtype)
     return value
 
 

@@ -187,7 +187,7 @@ def hash_of(data: bytes) -> int:
 def one_nan(x: Tensor) -> bytes:
     """Return the bytes of a tensor with all NaNs replaced by one pattern."""
     data = bytes(memory_of(x))
-    if not x.dtype.is_floating or bool((x == x).numpy().all()):
+    if not x.dtype.is_inexact or bool((x == x).numpy().all()):
         return data
     n = x.dtype.itemsize
     return b"".join([b"\xff" * n if is_nan(data[k:k + n], x.dtype.name) else data[k:k + n]

@@ -54,7 +54,7 @@ def random_input(value: Value, key: int, labels: int) -> Tensor:
     n = min(size, MAX_DRAWN)
     seed = constant([key, 0], int64)
     kind = value.dtype
-    if kind.is_floating and value.number is not int:
+    if kind.is_inexact and value.number is not int:
         some = stateless_normal((n,), seed, dtype=kind)
     else:
         some = cast(stateless_uniform((n,), seed, 0, labels, int64), kind)

@@ -119,7 +119,7 @@ class LoadedProgram:
         structure = Structure(file.structure, file.inputs, len(file.outputs), len(file.variables))
         self.name: str = structure.name
         self.variables: tuple[Variable, ...] = tuple([
-            Variable(x, trainable and x.dtype.is_floating, name)
+            Variable(x, trainable and x.dtype.is_inexact, name)
             for (name, x), trainable in zip(file.variables, structure.trainable, strict=True)])
         self._structure = structure
         self._outputs = file.outputs

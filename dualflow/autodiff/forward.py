@@ -68,7 +68,7 @@ class ForwardAccumulator(Recorder):
     def __init__(self, primals: Any, tangents: Any) -> None:
         self._primals = flatten_tensors(primals)
         for x in self._primals:
-            if not isinstance(x, TensorBase) or not x.dtype.is_floating:
+            if not isinstance(x, TensorBase) or not x.dtype.is_inexact:
                 raise DTypeError(f"ForwardAccumulator: a primal is {shown(x)}, expected a tensor "
                                  "of a floating dtype")
         self._tangents = fitting(primals, self._primals, tangents, "ForwardAccumulator: a tangent")
@@ -105,7 +105,7 @@ class ForwardAccumulator(Recorder):
         """Return the derivative of one tensor, or None if it does not depend on the primals."""
         if not isinstance(y, TensorBase):
             raise DTypeError(f"ForwardAccumulator.jvp: got {shown(y)}, expected a tensor")
-        if not y.dtype.is_floating:
+        if not y.dtype.is_inexact:
             return None
         ids = [tensor_id(x) for x in self._primals]
         inner = GradientTape(watch_accessed_variables=False)
@@ -131,7 +131,7 @@ def fitting(structure: Any, values: Sequence[Any], given: Any, what: str) -> lis
     found = []
     for x, t in zip(values, leaves, strict=True):
         t = as_tensor(t)
-        if not t.dtype.is_floating or not same_shape(t.shape, x.shape):
+        if not t.dtype.is_inexact or not same_shape(t.shape, x.shape):
             raise ShapeError(f"{what} is {t.dtype} {t.shape}, expected {x.dtype} {x.shape}")
         found.append(unbroadcast(t, x))
     return found

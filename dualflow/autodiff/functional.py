@@ -208,7 +208,7 @@ def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: t
 def fresh(caller: str, leaf: Any) -> Tensor:
     """Return the value of a leaf as a new tensor, because f(x, x) has two arguments."""
     x = as_tensor(leaf)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_inexact:
         raise DTypeError(f"{caller}: an argument of dtype {x.dtype} and shape {x.shape} has no "
                          "gradient; expected a floating dtype")
     return record_function(caller, lambda g, y, x: g, [x], [x])[0]

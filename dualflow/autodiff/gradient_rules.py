@@ -26,6 +26,7 @@ from dualflow.ops.elementwise import (
     bitwise as bitwise,
     cast as cast,
     compare as compare,
+    complex as complex,
     division as division,
     exponential as exponential,
     gamma as gamma,

@@ -81,8 +81,8 @@ def py_function(func: Callable[..., Any] | None = None, inp: Sequence[TensorLike
 def back(func: Callable[..., Any], name: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
          *inputs: Tensor) -> list[Any]:
     """Compute the gradient of a function by calling it again under a tape."""
-    wanted = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
-    flows = [k for k, y in enumerate(ys) if y.dtype.is_floating]
+    wanted = [k for k, x in enumerate(inputs) if x.dtype.is_inexact]
+    flows = [k for k, y in enumerate(ys) if y.dtype.is_inexact]
 
     def gradient(*given: Tensor) -> Sequence[Any]:
         gs, xs = given[:len(flows)], given[len(flows):]

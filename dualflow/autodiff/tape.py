@@ -115,7 +115,7 @@ class GradientTape(Recorder):
             if not isinstance(x, TensorBase):
                 raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
                                  "expected a Tensor or Variable")
-            if x.dtype.is_floating:
+            if x.dtype.is_inexact:
                 self._tape.watch(x)
             else:
                 warn(f"GradientTape.watch: a tensor of dtype {x.dtype} has no gradient and is "
@@ -197,7 +197,7 @@ class GradientTape(Recorder):
             check_tensors("target", targets)
             check_tensors("source", wanted)
             ids = [tensor_id(x) for x in wanted]
-            plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_floating
+            plain = output_gradients is None and len(targets) == 1 and targets[0].dtype.is_inexact
             seeds = None if plain else seed_gradients(targets, target, output_gradients)
             results, self._how = compute_gradients(self._tape, targets, seeds, ids,
                                                    not self._persistent, known)
@@ -314,7 +314,7 @@ class GradientTape(Recorder):
         caller = f"{x.name}, a Variable" if isinstance(x, Variable) else "a Tensor"
         head = f"no gradient with respect to {caller} of dtype {x.dtype} and shape {x.shape}: "
         blocked = "; ".join(f"{op} ({why})" for op, why in tape.blocked.items())
-        if not x.dtype.is_floating:
+        if not x.dtype.is_inexact:
             why = f"its dtype is {x.dtype}; only floating values have gradients"
         elif not tape.tracks(x):
             why = ("the tape does not watch it; call tape.watch(x) before it is used, and use it "
@@ -326,7 +326,7 @@ class GradientTape(Recorder):
                 elif not x.trainable:
                     why += ", or it was not watched because trainable=False"
         else:
-            integer = [t for t in targets if not t.dtype.is_floating]
+            integer = [t for t in targets if not t.dtype.is_inexact]
             untracked = [t for t in targets if not tape.tracks(t)]
             if integer:
                 why = f"the target has dtype {integer[0].dtype}, which has no gradients"
@@ -377,11 +377,11 @@ def check_tensors(what: str, items: list[Any]) -> None:
 def seed_gradients(targets: list[Any], structure: Any, given: Any) -> dict[int, Tensor]:
     """Return the cotangent of each floating target, by id; summed if a target is repeated."""
     if given is None and len(targets) == 1:
-        return {tensor_id(targets[0]): ones(targets[0])} if targets[0].dtype.is_floating else {}
+        return {tensor_id(targets[0]): ones(targets[0])} if targets[0].dtype.is_inexact else {}
     parts = [None] * len(targets) if given is None else flatten_up_to(structure, given)
     seeds: dict[int, Tensor] = {}
     for y, g in zip(targets, parts, strict=True):
-        if not y.dtype.is_floating:
+        if not y.dtype.is_inexact:
             continue
         if g is None:
             g = ones(y)

@@ -83,7 +83,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     [1.0, 2.0]
     """
     x = as_tensor(tensor)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_inexact:
         raise DTypeError(f"check_numerics: got {x.dtype}, expected a floating dtype")
     counts = [reduce_sum(cast(test(x), "int64")) for test in (is_nan, is_inf)]
     host_call(functools.partial(check_counts, message), counts, name or "check_numerics")

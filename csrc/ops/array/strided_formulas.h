@@ -31,6 +31,7 @@ static void FN(move_row)(char *to, const char *from, int64_t n, int64_t from_ste
     for (int64_t i = 0; i < n; i++) *(T *)(to + i * to_step) = *(const T *)(from + i * from_step);
 }
 
+#ifdef TILE
 /* Transposes a tile of TILE rows of TILE elements. A pass interleaves row i with row i + TILE / 2;
  * after log2(TILE) passes every element is in its final position (a repeated perfect shuffle). */
 static inline void FN(transpose_tile)(char *to, int64_t to_step, const char *from,
@@ -59,6 +60,7 @@ static inline void FN(transpose_tile)(char *to, int64_t to_step, const char *fro
 #endif
     for (int i = 0; i < TILE; i++) memcpy(to + i * to_step, &a[i], sizeof(tile));
 }
+#endif
 
 /* Transposes columns of a matrix by plain loops: the part that does not fill tiles. */
 static void FN(transpose_rest)(char *to, int64_t to_step, const char *from, int64_t from_step,
@@ -105,6 +107,7 @@ static bool FN(transpose_few)(char *to, int64_t to_step, const char *from, int64
     return true;
 }
 
+#ifdef TILE
 /* Transposes a matrix whose element (r, c) is read at from + r * from_step + c * sizeof(T) and
  * written at to + c * to_step + r * sizeof(T). Tiles are processed in squares of whole cache lines,
  * so that a line is read, and written, once even if rows are a multiple of a page apart. */
@@ -126,3 +129,15 @@ static void FN(transpose_matrix)(char *to, int64_t to_step, const char *from, in
     FN(transpose_rest)(to + tile_rows * SIZE, to_step, from + tile_rows * from_step, from_step,
                        rows - tile_rows, cols);
 }
+#else
+static void FN(transpose_matrix)(char *to, int64_t to_step, const char *from, int64_t from_step,
+                                 int64_t rows, int64_t cols, bool stream)
+{
+    enum { EDGE = 8 }; /* elements: two cache lines */
+    (void)stream;
+    if (FN(transpose_few)(to, to_step, from, from_step, rows, cols)) return;
+    for (int64_t r = 0; r < rows; r += EDGE)
+        FN(transpose_rest)(to + r * (int64_t)sizeof(T), to_step, from + r * from_step, from_step,
+                           df_min(EDGE, rows - r), cols);
+}
+#endif

@@ -1,4 +1,5 @@
 /* Arithmetic except division. Integers wrap around, as in NumPy. */
+#include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "base/thread.h"
 
@@ -7,18 +8,26 @@
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add)}, WITH_ONE(add)};
-DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract)}, WITH_ONE(subtract)};
-DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true, .tile = {NUMBERS(multiply)},
-                   WITH_ONE(multiply)};
+TILE_OF_PARTS(add)
+TILE_OF_PARTS(subtract)
+TILE_OF_PARTS(negative)
+
+DF_OP(add) = {BINARY_OP("add"), .commutative = true, .tile = {NUMBERS(add), PARTS(add)},
+              WITH_ONE(add)};
+DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract), PARTS(subtract)},
+                   WITH_ONE(subtract)};
+DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true,
+                   .tile = {NUMBERS(multiply), COMPLEX(multiply)}, WITH_ONE(multiply)};
 DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"), .tile = {FLOATS(multiply_no_nan)}};
 DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
-                             .tile = {NUMBERS(squared_difference)},
+                             .tile = {NUMBERS(squared_difference), COMPLEX(squared_difference)},
                              WITH_ONE(squared_difference)};
-DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative)}};
-DF_OP(abs) = {UNARY_OP("abs"), .tile = {NUMBERS(abs)}};
-DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign)}};
-DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square)}};
+DF_OP(negative) = {UNARY_OP("negative"), .tile = {NUMBERS(negative), PARTS(negative)}};
+DF_OP(abs) = {ELEMENTWISE_OP("abs", 1, 1), .may_alias = DF_ANY_INPUT,
+              .infer = DF_SYM(df_infer_part), .formula.form = DF_FORM_VECTOR,
+              .tile = {NUMBERS(abs), COMPLEX(abs)}};
+DF_OP(sign) = {UNARY_OP("sign"), .tile = {NUMBERS(sign), COMPLEX(sign)}};
+DF_OP(square) = {UNARY_OP("square"), .tile = {NUMBERS(square), COMPLEX(square)}};
 
 /* add_n: the sum of any number of tensors of one shape, from first to last, one block in cache at a
  * time, with the tile function of add. */

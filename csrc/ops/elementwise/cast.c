@@ -84,12 +84,50 @@ static void f16_f32(int64_t n, void *out, const void *const *in, const df_attr *
     df_widen(DF_F16, n, out, in[0]);
 }
 
+/* To complex numbers: the cast to the dtype of the parts, then zeros as imaginary parts. */
+#define PIECE 512
+#define INTO_PAIRS(to, part, T)                                                                  \
+    static void spread_##to(df_tile_fn cast, int64_t bytes, int64_t n, T *out, const char *x)    \
+    {                                                                                            \
+        T piece[PIECE];                                                                          \
+        for (int64_t i = 0; i < n; i += PIECE) {                                                 \
+            const int64_t m = df_min(PIECE, n - i);                                              \
+            const void *in[1] = {x + i * bytes};                                                 \
+            cast(m, piece, in, NULL);                                                            \
+            for (int64_t j = 0; j < m; j++) out[2 * (i + j)] = piece[j], out[2 * (i + j) + 1] = 0; \
+        }                                                                                        \
+    }
+INTO_PAIRS(c64, f32, float)
+INTO_PAIRS(c128, f64, double)
+#define COMPLEX_LOOP(from, to, part)                                                             \
+    static void from##_##to(int64_t n, void *out, const void *const *in, const df_attr *attrs)   \
+    {                                                                                            \
+        (void)attrs;                                                                             \
+        spread_##to(from##_##part, sizeof(t_##from), n, out, in[0]);                             \
+    }
+#define COMPLEX_LOOPS(from) COMPLEX_LOOP(from, c64, f32) COMPLEX_LOOP(from, c128, f64)
+COMPLEX_LOOPS(u8) COMPLEX_LOOPS(u16) COMPLEX_LOOPS(u32) COMPLEX_LOOPS(u64) COMPLEX_LOOPS(i8)
+COMPLEX_LOOPS(i16) COMPLEX_LOOPS(i32) COMPLEX_LOOPS(i64) COMPLEX_LOOPS(f16) COMPLEX_LOOPS(bf16)
+COMPLEX_LOOPS(f32) COMPLEX_LOOPS(f64)
+
+/* Between complex dtypes, part by part. No cast drops an imaginary part. */
+#define CAST_PARTS(from, to, part, part_to)                                                      \
+    static void from##_##to(int64_t n, void *out, const void *const *in, const df_attr *attrs)   \
+    {                                                                                            \
+        part##_##part_to(2 * n, out, in, attrs);                                                 \
+    }
+CAST_PARTS(c64, c64, f32, f32) CAST_PARTS(c64, c128, f32, f64)
+CAST_PARTS(c128, c64, f64, f32) CAST_PARTS(c128, c128, f64, f64)
+
+#define COMPLEX_COLUMNS(from) [DF_C64] = from##_c64, [DF_C128] = from##_c128
 #define ROW(from)                                                                                \
     {from##_boolean,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,    \
-     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
+     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64,                    \
+     COMPLEX_COLUMNS(from)}
 #define ROW_OF_INTS(from)                                                                        \
     {from##_boolean,  from##_i8,  from##_i16, from##_i32,  from##_i64, from##_i8, from##_i16,    \
-     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64}
+     from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64,                    \
+     COMPLEX_COLUMNS(from)}
 static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
     DF_OF_ALL(BOOL, ROW_OF_INTS(u8)), DF_OF_ALL(U8, ROW_OF_INTS(u8)),
     DF_OF_ALL(U16, ROW_OF_INTS(u16)), DF_OF_ALL(U32, ROW_OF_INTS(u32)),
@@ -97,6 +135,7 @@ static const df_tile_fn casts[DF_N_DTYPES][DF_N_DTYPES] = {
     DF_OF_ALL(I16, ROW_OF_INTS(i16)), DF_OF_ALL(I32, ROW_OF_INTS(i32)),
     DF_OF_ALL(I64, ROW_OF_INTS(i64)), DF_OF_ALL(F16, ROW(f16)),
     DF_OF_ALL(BF16, ROW(bf16)), [DF_F32] = ROW(f32), DF_OF_ALL(F64, ROW(f64)),
+    DF_OF_ALL(C64, {COMPLEX_COLUMNS(c64)}), DF_OF_ALL(C128, {COMPLEX_COLUMNS(c128)}),
 };
 
 enum { DTYPE_ATTR };
@@ -104,6 +143,11 @@ enum { DTYPE_ATTR };
 static df_status infer_cast(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
+    if (df_is_complex(x->dtype) && !df_is_complex((df_dtype)call->attrs[DTYPE_ATTR].i))
+        return df_fail(err, DF_BAD_DTYPE,
+                       "%s: x is %s, expected real numbers: a cast to %s would drop the imaginary "
+                       "part, which real(x) does", call->op->name, df_tensor_text(x).text,
+                       df_dtypes[call->attrs[DTYPE_ATTR].i].name);
     return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_ATTR].i, x->ndim, x->shape,
                          call->op->name, err);
 }

@@ -36,6 +36,8 @@ static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
     DF_OF_ALL(F64, MODES(f64, f64)), DF_OF_ALL(BOOL, {[UPDATE] = scatter_update_i8}),
     DF_OF_ALL(F16, {[UPDATE] = scatter_update_i16}),
     DF_OF_ALL(BF16, {[UPDATE] = scatter_update_i16}),
+    DF_OF_ALL(C64, {scatter_add_f32, scatter_sub_f32, scatter_update_f32}), /* of the parts */
+    DF_OF_ALL(C128, {scatter_add_f64, scatter_sub_f64, scatter_update_f64}),
 };
 
 /* --- long sums ----------------------------------------------------------------------------------
@@ -156,8 +158,14 @@ static df_status run_scatter(const df_call *call, layout l, const df_tensor *sta
                              const df_tensor *updates, scatter_mode mode, const char *table,
                              df_error *err)
 {
-    df_tensor *out = call->out[0];
-    scatter_job s = {.l = l, .combine = combiners[out->dtype][mode], .table = out->data,
+    df_tensor by_parts = *call->out[0], *out = &by_parts; /* borrows the shape */
+    const combine_fn combine = combiners[out->dtype][mode];
+    if (df_is_complex(out->dtype)) {
+        l.inner *= 2;
+        by_parts.size *= 2;
+        by_parts.dtype = df_real_dtype(out->dtype);
+    }
+    scatter_job s = {.l = l, .combine = combine, .table = out->data,
                      .updates = updates->data, .start = start ? start->data : NULL,
                      .bytes = df_dtypes[out->dtype].bytes, .table_bytes = df_tensor_bytes(out),
                      .sum_bytes = df_dtypes[out->dtype].bytes};

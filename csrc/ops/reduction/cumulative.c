@@ -45,7 +45,10 @@ typedef int64_t accumulator_i64;
     DF_OF(U64, name##_block_i64), DF_OF(I8, name##_block_i8), DF_OF(I16, name##_block_i16),      \
     DF_OF(I32, name##_block_i32), DF_OF(I64, name##_block_i64)
 #define OF_FLOATS(name) [DF_F32] = name##_block_f32, DF_OF(F64, name##_block_f64)
-static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum)};
+/* complex numbers: the parts are summed separately, as neighbouring columns */
+static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum),
+                                             DF_OF(C64, cumsum_block_f32),
+                                             DF_OF(C128, cumsum_block_f64)};
 static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod)};
 static const block_fn of_logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
 static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
@@ -62,6 +65,12 @@ static df_status infer(const df_call *call, df_error *err)
                        call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     return status == DF_OK ? df_infer_same(call, err) : status;
+}
+
+static df_status infer_cumprod(const df_call *call, df_error *err)
+{
+    return cumprod[call->in[0]->dtype] ? infer(call, err)
+                                       : df_fail_dtype(call, 0, "a real number dtype", err);
 }
 
 static df_status infer_logsumexp(const df_call *call, df_error *err)
@@ -108,6 +117,7 @@ static df_status run(const df_call *call, const block_fn *fns, double alone, dou
     job j = {fns[x->dtype], call, df_span_of(x, axis, axis), 1, df_dtypes[x->dtype].bytes};
     if (x->size == 0) return DF_OK;
     const double cost = j.span.inner == 1 ? alone : among;
+    if (df_is_complex(x->dtype)) j.span.inner *= 2, j.bytes /= 2;
     j.n_blocks = df_ceil_div(j.span.inner, BLOCK_COLUMNS);
     const int64_t each = j.span.n * df_min(j.span.inner, BLOCK_COLUMNS);
     df_parallel_for(j.span.outer * j.n_blocks, df_max(8192 / each, 1), cost * (double)each,
@@ -144,7 +154,7 @@ static df_status run_logsumexp(const df_call *call, df_error *err)
 
 DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer,
                  .run = run_cumsum};
-DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer,
+DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer_cumprod,
                   .run = run_cumprod};
 /* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
 DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2, .infer = infer,

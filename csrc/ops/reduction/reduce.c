@@ -80,6 +80,7 @@ typedef struct reduction {
     reducer first[DF_N_DTYPES], rest[DF_N_DTYPES];
     finish_fn finish[DF_N_DTYPES];
     const struct reduction *parameter;
+    bool by_parts; /* of complex numbers: the real and the imaginary parts are reduced separately */
     double cost; /* of the first reducer, ns per element; 0: limited by memory */
 } reduction;
 
@@ -104,7 +105,8 @@ typedef struct reduction {
     DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
 #define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, DF_OF(F64, name##_finish_f64)}
 
-static const reduction sum = {.first = {SIGNLESS_REDUCERS(sum)}, .rest = {SIGNLESS_REDUCERS(sum)}};
+static const reduction sum = {.first = {SIGNLESS_REDUCERS(sum)}, .rest = {SIGNLESS_REDUCERS(sum)},
+                              .by_parts = true};
 static const reduction prod = {.first = {SIGNLESS_REDUCERS(prod)},
                                .rest = {SIGNLESS_REDUCERS(prod)}};
 static const reduction max = {.first = {EXTREME_REDUCERS(max)}, .rest = {EXTREME_REDUCERS(max)}};
@@ -114,7 +116,7 @@ static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(unsigned_max,
 static const reduction all = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(all, i8))},
                               .rest = {DF_OF_ALL(BOOL, REDUCER_OF(all, i8))}};
 static const reduction mean = {.first = {FOLDED_FLOATS(sum)}, .rest = {FLOAT_REDUCERS(sum)},
-                               FINISH(mean)};
+                               FINISH(mean), .by_parts = true};
 static const reduction euclidean_norm = {.first = {FOLDED_FLOATS(sum_square)},
                                          .rest = {FLOAT_REDUCERS(sum)}, FINISH(root)};
 static const reduction sum_of_squares = {.first = {FOLDED_FLOATS(sum_square)},
@@ -354,7 +356,8 @@ static df_status infer(const df_call *call, const reduction *r, df_error *err)
 {
     const df_tensor *x = call->in[0];
     bool marked[DF_MAX_NDIM];
-    if (!r->first[x->dtype].rows) {
+    const df_dtype part = r->by_parts ? df_real_dtype(x->dtype) : x->dtype;
+    if (!r->first[part].rows) {
         const char *wanted = r->first[DF_BOOL].rows  ? "bool"
                              : r->first[DF_I32].rows ? "a number dtype"
                                                      : "a floating dtype";
@@ -375,24 +378,29 @@ static void group_call(groups *g, const df_call *call)
     df_error never; /* infer has checked the axes */
     df_mark_axes(call, call->attrs[AXES].list, marked, &never);
     group(g, call->in[0], marked, call->out[0]->size);
+    if (!df_is_complex(call->in[0]->dtype)) return;
+    if (g->reduced[g->n - 1]) g->reduced[g->n] = false, g->size[g->n++] = 1;
+    g->size[g->n - 1] *= 2; /* the parts of a number, as a last dimension */
 }
 
 static int64_t workspace(const df_call *call, const reduction *r)
 {
     groups g;
     group_call(&g, call);
-    const scratch need = scratch_of(g, r, df_dtypes[call->in[0]->dtype].bytes);
+    const scratch need = scratch_of(g, r, df_dtypes[df_real_dtype(call->in[0]->dtype)].bytes);
     return need.even + need.odd + 3 * need.parameter;
 }
 
 static df_status run(const df_call *call, const reduction *r)
 {
-    const df_tensor *x = call->in[0], *out = call->out[0];
+    const df_tensor *out = call->out[0];
+    df_tensor x = *call->in[0]; /* borrows the shape */
     if (out->size == 0) return DF_OK;
     groups g;
     group_call(&g, call);
-    reduce(r, g, x->dtype, x, 0, out->data, out->size, (double)(x->size / out->size),
-           call->workspace);
+    x.dtype = df_real_dtype(x.dtype);
+    reduce(r, g, x.dtype, &x, 0, out->data, x.dtype == out->dtype ? out->size : 2 * out->size,
+           (double)(x.size / out->size), call->workspace);
     return DF_OK;
 }
 

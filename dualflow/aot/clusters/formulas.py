@@ -66,7 +66,7 @@ class Reduction(NamedTuple):
 def formula_of(op: Op, key: DType, words: tuple[int, ...]) -> Formula | None:
     """Return the formula of an elementwise op for the dtype of its key operand, or None if the
     library's tile function is to be called."""
-    if op.formula is None or key.name not in op.dtypes:
+    if op.formula is None or key.is_complex or key.name not in op.dtypes:
         return None
     form, name, if_true, of_bools, _ = op.formula
     if key.is_bool and of_bools:

@@ -139,11 +139,14 @@ class Plan:
         elif step.space == ROW and not self.short:
             formula = reduction_of(step.op, key, self.code.row_length)
         tests = isinstance(formula, Formula) and formula.form == "mask"
-        made = DTYPES[step.words[0]] if step.op is CAST else BOOL if tests else key
+        casts = step.op is CAST
+        made = (DTYPES[step.words[0]] if casts else BOOL if tests else
+                key if reduces or formula is not None else step.op.result_dtype(key))
+        casts = casts and not (key.is_complex or made.is_complex)
         self.dtypes.append(made)
         self.formulas.append(formula)
         if step.space != FOLD:
-            looping = formula is not None or step.op is CAST
+            looping = formula is not None or casts
             space = FULL if reduces else step.space
             at = self._phase(k, space, looping)
             for v in step.operands:

@@ -121,7 +121,7 @@ class Call:
         if current_tape() is not None:
             values = {x: self.variable(x.node.data).value() for x in self.section.variables}
             sources = [leaves[k] for k in self._given]
-            sources += [x for x in values.values() if x.dtype.is_floating] + self._constants
+            sources += [x for x in values.values() if x.dtype.is_inexact] + self._constants
             groups: dict[int, list[Symbol]] = {}
             inputs = []
             for k in recorded(sources):

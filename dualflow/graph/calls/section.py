@@ -133,7 +133,7 @@ class Section:
     @property
     def _sized_by_data(self) -> bool:
         """True if the size of a differentiable value depends on data."""
-        return any([y.data_dependent_shape and y.dtype.is_floating
+        return any([y.data_dependent_shape and y.dtype.is_inexact
                     for node in walk(self.trace.nodes) for y in node.outputs])
 
 
@@ -209,7 +209,7 @@ def kind_of(g: Any) -> str:
 def components(g: Any) -> list[Symbol]:
     """Return the outputs of a trace for a gradient."""
     if isinstance(g, MaskedGradient):
-        return [zeroed(g) if g.dtype.is_floating else g.value, any_flag(g.flag)]
+        return [zeroed(g) if g.dtype.is_inexact else g.value, any_flag(g.flag)]
     return [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
 
 

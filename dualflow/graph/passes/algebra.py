@@ -117,7 +117,12 @@ def _(make, y, x):
     return twice[0] if twice else None
 
 
-@rule("abs", "sign", "floor", "ceil", "round", "trunc", "relu", "relu6")
+@rule("sign")
+def _(make, y, x):
+    return None if x.dtype.is_complex or x.node.op is not y.node.op else x
+
+
+@rule("abs", "floor", "ceil", "round", "trunc", "relu", "relu6")
 def _(make, y, x):
     return x if x.node.op is y.node.op else None
 
@@ -132,7 +137,7 @@ def _(make, y, a, b):
 @rule("add")
 def _(make, y, a, b):
     for x, zero in ((a, number(b)), (b, number(a))):
-        if zero is not None and is_zero(zero, negative=y.dtype.is_floating):
+        if zero is not None and is_zero(zero, negative=y.dtype.is_inexact):
             return x
     return None
 
@@ -157,7 +162,7 @@ def _(make, y, a, b):
 def _(make, y, a, b):
     if is_zero(number(b)):
         return a
-    if is_zero(number(a), negative=y.dtype.is_floating):
+    if is_zero(number(a), negative=y.dtype.is_inexact):
         return make(NEGATIVE, b)
     minus_b = made_by(b, NEGATIVE)
     return make(ADD, a, minus_b[0]) if minus_b else None
@@ -165,7 +170,7 @@ def _(make, y, a, b):
 
 @rule("add", "multiply")
 def _(make, y, a, b):
-    return None if y.dtype.is_floating else _gather_constants(make, y, a, b)
+    return None if y.dtype.is_inexact else _gather_constants(make, y, a, b)
 
 
 @rule("add", "multiply", fast=True)
@@ -259,7 +264,8 @@ def _(make, y, x):
     if y.node.op is ABS and x.dtype.is_unsigned:
         return x
     inside = made_by(x, NEGATIVE) or (made_by(x, ABS) if y.node.op is SQUARE else None)
-    return make(y.node.op, inside[0]) if inside else None
+    real = inside and (y.node.op is ABS or inside[0].dtype is y.dtype)
+    return make(y.node.op, inside[0]) if real else None
 
 
 @rule("reciprocal", fast=True)
@@ -357,6 +363,8 @@ def holds(wide: DType, narrow: DType) -> bool:
     """Return True if every value of `narrow` is a value of `wide`."""
     if narrow.is_bool or wide is narrow:
         return True
+    if narrow.is_complex or wide.is_complex:
+        return wide.is_complex and holds(wide.real_dtype, narrow.real_dtype)
     if wide.is_bool or (narrow.is_floating and not wide.is_floating):
         return False
     if narrow.is_floating:
@@ -376,7 +384,7 @@ def _(make, y, x):
 
 @rule("reduce_sum")
 def _(make, y, x):
-    return None if y.dtype.is_floating else _of_one(make, y, x)
+    return None if y.dtype.is_inexact else _of_one(make, y, x)
 
 
 @rule("reduce_sum", "reduce_mean")

@@ -173,7 +173,7 @@ def is_one_number(x: Symbol) -> bool:
 
 def _matmul(graph: Graph, node: Node, fast_math: bool) -> Symbol | None:
     y = node.outputs[0]
-    exact = not y.dtype.is_floating or not {0, 1, None} & set(y.known_shape[-2:])
+    exact = not y.dtype.is_inexact or not {0, 1, None} & set(y.known_shape[-2:])
     if not (exact or fast_math) or not any([x.node.op is TRANSPOSE for x in node.inputs]):
         return None
     attrs = node.attr_dict

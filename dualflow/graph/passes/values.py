@@ -56,7 +56,9 @@ def splat_constant(x: Symbol) -> Tensor | None:
 
 
 def number(x: Symbol) -> Any:
-    """Return the constant that all elements of `x` equal as a Python number, or None."""
+    """Return the real constant that all elements of `x` equal as a Python number, or None."""
+    if x.dtype.is_complex:
+        return None
     data = splat_constant(x)
     return None if data is None else data.item()
 

@@ -288,7 +288,7 @@ def on_tapes(y: Any) -> Any:
     if trace is None or type(y) is not Symbol:
         return y
     x = trace.outliner.inner_value(y)
-    if x.node.op is not LOOP or not is_inside(x) or not y.dtype.is_floating:
+    if x.node.op is not LOOP or not is_inside(x) or not y.dtype.is_inexact:
         return y
     made = identity(y)
     record_owner("residual", partial(residual_rule, x), [x.node.data.inside], [made])

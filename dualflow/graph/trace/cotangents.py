@@ -53,7 +53,7 @@ def is_packed(y: Symbol) -> bool:
 
 def is_differentiable(y: Symbol) -> bool:
     """Return True if a value is differentiable: floating, or packed rows that are floating."""
-    return y.dtype.is_floating or (is_packed(y) and is_differentiable(y.row))
+    return y.dtype.is_inexact or (is_packed(y) and is_differentiable(y.row))
 
 
 def trip_counts(trace: Trace, node: Node) -> list[Symbol]:

@@ -24,6 +24,6 @@ def fresh_identities(structure: Any) -> Any:
 
 
 def _fresh_identity(x: Any) -> Any:
-    if not isinstance(x, Tensor) or not x.dtype.is_floating:
+    if not isinstance(x, Tensor) or not x.dtype.is_inexact:
         return x
     return identity(x) if type(x) is Symbol or recorded([x]) else x

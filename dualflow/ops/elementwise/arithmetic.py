@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow._core import Tensor, apply, apply_binary, apply_unary
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import gradient
+from dualflow.ops.elementwise.complex import conj, real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is ``g * y`` to x and ``g * x`` to y.
+    The gradient is ``g * conj(y)`` to x and ``g * conj(x)`` to y; real numbers are their own
+    conjugates.
 
     Examples
     --------
@@ -110,7 +112,7 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("multiply", saves="inputs")
 def _(g, y, a, b):
-    return lambda: g * b, lambda: g * a
+    return lambda: g * conj(b), lambda: g * conj(a)
 
 
 def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -168,6 +170,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
 
 @gradient("squared_difference", saves="inputs")
 def _(g, y, a, b):
+    g = real(g)                 # of complex numbers, the result is |a - b|**2
     return lambda: 2 * g * (a - b), lambda: 2 * g * (b - a)
 
 
@@ -253,9 +256,13 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor:
     return apply_unary("sign", x, name)
 
 
-@gradient("sign", saves="none")
+@gradient("sign", saves="inputs")
 def _(g, y, x):
-    return multiply_no_nan(g, 0.0)
+    if not y.dtype.is_complex:
+        return multiply_no_nan(g, 0.0)
+    unit = sign(x)
+    along = real(conj(unit) * g)        # a change along x changes its size only
+    return apply("divide_no_nan", g - unit * along, abs(x))
 
 
 def square(x: TensorLike, name: str | None = None) -> Tensor:
@@ -284,7 +291,7 @@ def square(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("square", saves="inputs")
 def _(g, y, x):
-    return g * (2 * x)
+    return g * (2 * conj(x))
 
 
 def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import as_dtype, float32
 from dualflow.gradient_registry import gradient
+from dualflow.ops.elementwise.complex import real
 from dualflow.ops.elementwise.limits import clip_by_value
 
 TYPE_CHECKING = False
@@ -33,7 +34,8 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     -----
     Conversion to a floating dtype rounds once, ties to even. A float is truncated to an integer,
     clipped to the range of its dtype; NaN becomes 0. Integers are truncated to their low bits. All
-    values except 0 become True. The gradient is cast back to the dtype of `x`.
+    values except 0 become True. Complex numbers become their real parts, with a warning. The
+    gradient is cast back to the dtype of `x`; of a real `x`, it is the real part.
 
     Examples
     --------
@@ -41,12 +43,28 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     >>> df.cast([1.9, -1.9, 300.], df.uint8).numpy().tolist()
     [1, 0, 255]
     """
-    return apply("cast", x, name=name, dtype=dtype)
+    target = as_dtype(dtype)
+    if not target.is_complex:
+        value = x if isinstance(x, TensorBase) else as_tensor(x)
+        if isinstance(value, TensorBase) and value.dtype.is_complex:
+            x = _to_real(value, target)
+    return apply("cast", x, name=name, dtype=target)
+
+
+def _to_real(x, target):
+    """Return what a cast of complex numbers to `target` converts; warn if it drops a part."""
+    if target.is_bool:
+        return apply("not_equal", x, 0)
+    import warnings  # slow import
+
+    warnings.warn(f"cast from {x.dtype} to {target} drops the imaginary part; df.math.real(x) "
+                  "does so without a warning", stacklevel=3)
+    return real(x)
 
 
 @gradient("cast", saves="none")
 def _(g, y, x, dtype):
-    return cast(g, x.dtype)
+    return cast(g if x.dtype.is_complex else real(g), x.dtype)
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient, no_gradient
+from dualflow.ops.elementwise.complex import conj
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("divide", saves=(1, "output"))
 def _(g, y, a, b):
-    return lambda: g / b, lambda: -g * y / b
+    return lambda: g / conj(b), lambda: -g * conj(y) / conj(b)
 
 
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -90,7 +91,7 @@ def divide_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 
 @gradient("divide_no_nan", saves=(1, "output"))
 def _(g, y, a, b):
-    return lambda: divide_no_nan(g, b), lambda: divide_no_nan(-g * y, b)
+    return lambda: divide_no_nan(g, conj(b)), lambda: divide_no_nan(-g * conj(y), conj(b))
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -206,7 +207,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("reciprocal", saves="output")
 def _(g, y, x):
-    return -g * (y * y)
+    return -g * conj(y * y)
 
 
 def gcd(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
