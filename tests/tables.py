@@ -14,9 +14,10 @@ def dtypes_of(op):
     return op.dtypes or DTYPES
 
 
-def attrs_of(op):
-    """Return attribute dicts of an op: every combination of the listed values, both for a bool."""
-    choices = {"float": [0.25], "int": [2], "bool": [False, True],
-               "dtype": [df.as_dtype(name) for name in DTYPES]}
+def attrs_of(op, dtype="float32"):
+    """Return attribute dicts of an op for operands of `dtype`: every combination of the listed
+    values, both for a bool."""
+    to = [x for x in df.dtypes.ALL if x.is_complex or not df.as_dtype(dtype).is_complex]
+    choices = {"float": [0.25], "int": [2], "bool": [False, True], "dtype": to}
     return [dict(zip(op.attrs, found, strict=True))
             for found in itertools.product(*[choices[kind] for kind in op.attr_types])]

@@ -92,7 +92,7 @@ class RandomClusters:
             given[0] = df.cast(given[0], df.bool)
         if op.may_raise(x.dtype):       # with a constant operand the op may be fused
             given[op.checked_input] = df.cast(df.constant(2 + m % 3), x.dtype)
-        attrs = attrs_of(op)
+        attrs = attrs_of(op, x.dtype)
         return _core.apply(op.name, *given, **attrs[n % len(attrs)])
 
     def cast(self, made, i, j, *_):

@@ -76,7 +76,8 @@ def cluster_of(op, dtype, attrs, seed=0):
 
 
 def all_cases():
-    return [(op, dtype, attrs) for op in OPS for dtype in dtypes_of(op) for attrs in attrs_of(op)]
+    return [(op, dtype, attrs) for op in OPS for dtype in dtypes_of(op)
+            for attrs in attrs_of(op, dtype)]
 
 
 def check_ops(cases):

@@ -15,6 +15,10 @@ def bits_of(dtype):
     """Return the bit patterns of a dtype: all for 8 and 16 bits, else limits with neighbours,
     powers of two and random ones."""
     x = df.as_dtype(dtype)
+    if x.is_complex:                # pairs of values of the parts
+        parts = bits_of(x.real_dtype)
+        pairs = np.stack([parts, np.random.default_rng(2).permutation(parts)], 1)
+        return pairs[:: 1 if x.itemsize == 8 else 2]
     n = 8 * x.itemsize
     if x.is_bool:
         return np.array([0, 1], np.uint8)
@@ -39,7 +43,7 @@ def sample(dtype):
     """Return two columns: all values, each with another one, followed by all pairs of a few."""
     bits = bits_of(dtype)
     rng = np.random.default_rng(1)
-    few = np.unique(np.concatenate([bits[:8], bits[-8:], rng.choice(bits, FEW)]))
+    few = np.unique(np.concatenate([bits[:8], bits[-8:], rng.choice(bits, FEW)]), axis=0)
     pairs = np.array(list(itertools.product(few, few)), bits.dtype)
     a = np.concatenate([bits, pairs[:, 0]])
     b = np.concatenate([rng.permutation(bits), pairs[:, 1]])

@@ -16,9 +16,12 @@ FLOATS = ("float32", "float64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTS = (*UNSIGNED, "int8", "int16", "int32", "int64")
 NUMBERS = FLOATS + INTS
+COMPLEX = ("complex64", "complex128")
+RING = NUMBERS + COMPLEX        # dtypes of ops that only add, subtract and multiply
+FIELD = FLOATS + COMPLEX        # the same, of ops that divide too
 BOOL = ("bool",)
 ANY = NUMBERS + BOOL
-MOVABLE = (*ANY, "float16")     # dtypes of ops that only move data
+MOVABLE = (*ANY, "float16", *COMPLEX)      # dtypes of ops that only move data
 
 Sample = Callable[[np.random.Generator, str], Any]   # (rng, dtype) -> array
 
@@ -34,6 +37,7 @@ class Case:
     ref : the same function on NumPy arrays; it gets float inputs as float64
     dtypes : dtypes of the samples
     ulp : allowed error of float results in units in the last place of the expected value
+    complex_ulp : the same of complex results, relative to their absolute value
     rel : alternatively, error relative to the largest magnitude of the expected result (for sums)
     grad : positions of the args whose gradient is checked, () for none
     edges : also run an elementwise op at the limits of its dtypes (NaN, inf, subnormals)
@@ -48,6 +52,7 @@ class Case:
     kwargs: dict[str, Any] = field(default_factory=dict)
     dtypes: tuple[str, ...] = FLOATS
     ulp: float = 0
+    complex_ulp: float = 0.8        # two parts, each within half a unit
     rel: float | None = None
     grad: tuple[int, ...] = (0,)
     edges: bool = True
@@ -103,7 +108,10 @@ class sample:
         if dtype in INTS:
             low = 0 if dtype in UNSIGNED else min(round(self.low), 0)
             return rng.integers(low, max(round(self.high), low + 1) + 1, self.shape).astype(dtype)
-        return rng.uniform(self.low, self.high, self.shape).astype(dtype)
+        drawn = rng.uniform(self.low, self.high, self.shape)
+        if dtype in COMPLEX:
+            drawn = drawn + 1j * rng.uniform(self.low, self.high, self.shape)
+        return drawn.astype(dtype)
 
 
 def normal(*shape: int) -> sample:

@@ -16,6 +16,7 @@ from tests.ops.elementwise import (  # noqa: F401
     bitwise,
     cast,
     compare,
+    complex,
     division,
     exponential,
     gamma,

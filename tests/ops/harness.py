@@ -81,9 +81,12 @@ def tensor(value: Any) -> Any:
 
 def wide(value: Any, extended: bool = True) -> Any:
     """Convert float arrays to a wider dtype, so that the reference is more accurate than the op:
-    to float64, and float64 to NumPy's longdouble if `extended`."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+    to float64, and float64 to NumPy's longdouble if `extended`; complex arrays likewise."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
         return value
+    if value.dtype.kind == "c":
+        return value.astype(np.clongdouble if extended and value.dtype == np.complex128
+                            else np.complex128)
     return value.astype(np.longdouble if extended and value.dtype == np.float64 else np.float64)
 
 
@@ -120,6 +123,9 @@ def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
     assert got.shape == want.shape, f"{case}: shape {got.shape}, expected {want.shape}"
     if got.dtype == bool:
         assert (got.view("uint8") <= 1).all(), f"{case}: a bool is neither 0 nor 1"
+    if got.dtype.kind == "c":
+        assert_complex_close(got, want, case)
+        return
     if got.dtype.kind != "f":
         np.testing.assert_array_equal(got, want)
         return
@@ -141,6 +147,20 @@ def assert_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
     assert not bad.any(), (
         f"{case}: {bad.sum()} of {bad.size} beyond the limit; got {got[finite][bad][:3]}, "
         f"expected {want[finite][bad][:3]}, allowed {np.broadcast_to(allowed, bad.shape)[bad][:3]}")
+
+
+def assert_complex_close(got: np.ndarray, want: np.ndarray, case: Case) -> None:
+    """Compare by the distance in the complex plane. Special values: test_complex.py."""
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(want.astype(got.dtype))
+    assert not np.isfinite(got[~finite]).any(), f"{case}: expected {want[~finite][:3]}"
+    size = np.abs(want[finite])
+    part = got.real.dtype
+    unit = (np.spacing(size.astype(part)).astype(float) * case.complex_ulp if case.rel is None
+            else case.rel * size.max(initial=0))
+    bad = ~(np.abs(got[finite] - want[finite]) <= unit)
+    assert not bad.any(), (f"{case}: {bad.sum()} of {bad.size} beyond the limit; got "
+                           f"{got[finite][bad][:3]}, expected {want[finite][bad][:3]}")
 
 
 @contextmanager

@@ -14,7 +14,8 @@ typedef void (*sum_fn)(void *out, const void *in, const int64_t n[DF_SPACE],
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static const sum_fn sums[DF_N_DTYPES] = {[DF_F32] = sum_pixel_f32, DF_OF(F64, sum_pixel_f64)};
+static const sum_fn sums[DF_N_DTYPES] = {[DF_F32] = sum_pixel_f32, DF_OF(F64, sum_pixel_f64),
+                                         DF_OF(C64, sum_pixel_f32), DF_OF(C128, sum_pixel_f64)};
 
 /* The windows of an image, and the shape of their patches. */
 static df_status patches_of(const df_call *call, int64_t ndim, const int64_t *shape,
@@ -200,6 +201,7 @@ static df_status run_grad(const df_call *call, df_error *err)
     if (status != DF_OK) return status;
     const int64_t pixels = dx->size / j.w.channels;
     const double each = 10 + 0.2 * (double)g->size / (double)pixels;
+    if (df_is_complex(g->dtype)) j.w.channels *= 2, j.bytes /= 2; /* the parts are summed alike */
     j.pixel_bytes = j.w.channels * j.bytes;
     find_jumps(&j);
     df_parallel_for(pixels, (int64_t)(8192 / each) + 1, each, sum_pixels, &j);

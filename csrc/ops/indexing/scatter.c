@@ -330,6 +330,13 @@ static df_status infer_combine(const df_call *call, df_error *err)
     return status == DF_OK ? infer_update(call, err) : status;
 }
 
+/* Same, for combinations that complex numbers do not have. */
+static df_status infer_combine_real(const df_call *call, df_error *err)
+{
+    if (df_is_complex(call->in[0]->dtype)) return df_fail_dtype(call, 0, "real numbers", err);
+    return infer_combine(call, err);
+}
+
 static df_status run_into(const df_call *call, int axis, bool nested, scatter_mode mode,
                           df_error *err)
 {
@@ -360,12 +367,12 @@ DF_OP(tensor_scatter_nd_add) = {TENSOR_SCATTER("tensor_scatter_nd_add"), .infer 
                                 .run = run_add, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_sub) = {TENSOR_SCATTER("tensor_scatter_nd_sub"), .infer = infer_combine,
                                 .run = run_sub, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"), .infer = infer_combine,
-                                .run = run_min, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer = infer_combine,
-                                .run = run_max, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer = infer_combine,
-                                .run = run_mul, RUN_IN_FLOAT};
+DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"),
+                                .infer = infer_combine_real, .run = run_min, RUN_IN_FLOAT};
+DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"),
+                                .infer = infer_combine_real, .run = run_max, RUN_IN_FLOAT};
+DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"),
+                                .infer = infer_combine_real, .run = run_mul, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 

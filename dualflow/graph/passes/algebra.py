@@ -354,7 +354,7 @@ def _(make, y, x):
 def passes_through(a: DType, b: DType, c: DType) -> bool:
     """Return True if a cast from a to b to c equals a cast from a to c: b holds all of a, and no
     integer, which wraps in c, has become a float, which saturates."""
-    if not holds(b, a):
+    if not holds(b, a) or (b.is_complex and not c.is_complex):
         return False
     return not (a.is_integer and b.is_floating and c.is_integer) or holds(c, a)
 

@@ -50,7 +50,7 @@ def test_elementwise(op):
         a, b = sample(dtype)
         n = 600 if op.cost < SLOW else 100
         a, b = a[-n:], b[-n:]
-        for attrs in attrs_of(op):
+        for attrs in attrs_of(op, dtype):
             def f(x, y, attrs=attrs):
                 return _core.apply(op.name, *given(op, x, y), **attrs)
 

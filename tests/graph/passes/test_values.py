@@ -23,7 +23,8 @@ def test_splat_constants():
 def test_splat_constants_of_every_dtype(dtype):
     c = df.cast(df.constant(1), dtype)
     graph = traced(lambda a: df.where(a, c, c), x(3, dtype="bool"))
-    assert values.number(graph.outputs[0].node.inputs[1]) == 1
+    expected = None if dtype.is_complex else 1
+    assert values.number(graph.outputs[0].node.inputs[1]) == expected
 
 
 def test_source():

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.ops.array.shape import moved
-from tests.ops.case import MOVABLE, NUMBERS, case, normal
+from tests.ops.case import MOVABLE, RING, case, normal
 
 
 def sliced(x, begin, end, strides, kind):
@@ -45,7 +45,7 @@ def padded(x, paddings, mode="constant", constant_values=0):
 moved("pad", (2, 3), padded, paddings=((1, 0), (2, 4)))
 moved("pad", (0, 3), padded, paddings=((1, 1), (0, 0)))
 moved("pad", (), lambda x, paddings: x, paddings=())
-case("pad", args=[normal(5), [[2, 1]]], kwargs={"constant_values": 1}, dtypes=NUMBERS,
+case("pad", args=[normal(5), [[2, 1]]], kwargs={"constant_values": 1}, dtypes=RING,
      ref=lambda x, paddings, constant_values: np.pad(x, paddings, constant_values=1))
 moved("pad", (5, 4), padded, paddings=((4, 2), (0, 3)), mode="REFLECT")
 moved("pad", (5, 4), padded, paddings=((5, 2), (0, 4)), mode="SYMMETRIC")

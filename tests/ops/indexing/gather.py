@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import ANY, BOOL, FLOATS, INTS, MOVABLE, NUMBERS, case, normal
+from tests.ops.case import ANY, BOOL, FLOATS, INTS, MOVABLE, NUMBERS, RING, case, normal
 
 ROWS = np.array([[2, 0], [-1, 2], [2, 2]])
 PAIRS = np.array([[0, 1], [2, -1], [0, 1], [1, 0]], "int32")
@@ -73,12 +73,12 @@ case("gather_nd", args=[normal(3, 2, 4), PAIRS], ref=np_gather_nd, dtypes=MOVABL
 case("gather_nd", args=[normal(3, 2), PAIRS], ref=np_gather_nd)
 case("gather_nd", args=[normal(4, 3, 2), PAIRS[:, None] % 2], kwargs={"batch_dims": 1},
      ref=np_gather_nd)
-case("scatter_nd", args=[PAIRS, normal(4, 5), (3, 2, 5)], ref=np_scatter_nd, dtypes=NUMBERS,
+case("scatter_nd", args=[PAIRS, normal(4, 5), (3, 2, 5)], ref=np_scatter_nd, dtypes=RING,
      grad=(1,), rel=1e-6, large=[BIG[:, None], normal(20000, 5), (300, 5)])
 case("tensor_scatter_nd_add", args=[normal(3, 2, 5), PAIRS, normal(4, 5)], ref=np_scatter(np.add),
-     dtypes=NUMBERS, grad=(0, 2), rel=1e-6, large=[normal(300), BIG[:, None], normal(20000)])
+     dtypes=RING, grad=(0, 2), rel=1e-6, large=[normal(300), BIG[:, None], normal(20000)])
 case("tensor_scatter_nd_sub", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
-     ref=np_scatter(np.subtract), dtypes=NUMBERS, grad=(0, 2), rel=1e-6)
+     ref=np_scatter(np.subtract), dtypes=RING, grad=(0, 2), rel=1e-6)
 case("tensor_scatter_nd_update", args=[normal(3, 2, 5), PAIRS, normal(4, 5)], ref=np_update,
      dtypes=MOVABLE, grad=(0, 2), large=[normal(300), BIG[:, None], normal(20000)])
 case("scatter_update_grad", args=[normal(3), PAIRS[:, :1], normal(4)], ref=np_update,
@@ -96,9 +96,9 @@ case("tensor_scatter_nd_mul", args=[normal(3, 2, 3), PAIRS, WITH_ZEROS], dtypes=
 case("where_indices", args=[normal(3, 4)], function="where", ref=np.argwhere,
      dtypes=BOOL, grad=(), large=[normal(50, 20, 30)])
 case("segment_sum", args=[normal(4, 3), np.array([0, 0, 2, 3])], function="math.segment_sum",
-     ref=lambda x, ids: np_segments(x, ids, 4), dtypes=NUMBERS, rel=1e-6)
+     ref=lambda x, ids: np_segments(x, ids, 4), dtypes=RING, rel=1e-6)
 case("segment_sum", args=[normal(2, 2, 3), np.array([[1, -1], [1, 0]]), 3],
-     function="math.unsorted_segment_sum", ref=np_segments, dtypes=NUMBERS, rel=1e-6)
+     function="math.unsorted_segment_sum", ref=np_segments, dtypes=RING, rel=1e-6)
 case("segment_gather", args=[normal(4), np.array([3, -1, 0, 3]), 4],
      function="math.unsorted_segment_sum", ref=np_segments)
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import NUMBERS, case, normal
+from tests.ops.case import NUMBERS, RING, case, normal
 
 
 def running(f, identity):
@@ -19,7 +19,7 @@ ATTRS = [{"axis": axis, "exclusive": exclusive, "reverse": reverse}
          for axis in (0, -1) for exclusive in (False, True) for reverse in (False, True)]
 
 for kwargs in ATTRS:
-    case("cumsum", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumsum, 0), dtypes=NUMBERS,
+    case("cumsum", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumsum, 0), dtypes=RING,
          rel=1e-6, large=[normal(301, 257)])
     case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumprod, 1), dtypes=NUMBERS,
          function="math.cumprod", rel=1e-6)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import BOOL, FLOATS, MOVABLE, NUMBERS, case, normal, positive, sample
+from tests.ops.case import BOOL, FLOATS, MOVABLE, NUMBERS, RING, case, normal, positive, sample
 
 # Sums: relative to the largest result, since terms may cancel.
 REL = 1e-6
@@ -37,7 +37,7 @@ def reduction(op, ref, dtypes, function=None, has_gradient=lambda kwargs: True):
              large=LARGE if kwargs == {"axis": 1} else None)
 
 
-reduction("reduce_sum", same_dtype(np.sum), NUMBERS)
+reduction("reduce_sum", same_dtype(np.sum), RING)
 reduction("reduce_max", over(np.max), NUMBERS)
 reduction("reduce_min", over(np.min), NUMBERS)
 reduction("reduce_prod", same_dtype(np.prod), NUMBERS)
