@@ -137,9 +137,12 @@ cdef class Op:
         return rows is not None and rows <= self.c.serial_for.rows
 
     def result_dtype(self, dtype):
-        """Return the dtype of the result of an elementwise op for promoted operands of `dtype`."""
+        """Return the dtype of the result of an elementwise op for promoted operands of `dtype`. An op
+        with attributes, other than cast, keeps the dtype."""
         cdef list ins = []
         cdef Py_ssize_t i
+        if self.c.n_attrs:
+            return dtype
         for i in range(self.c.n_in):
             ins.append(new_tensor(<df_dtype><int>dtype.index if promotes(self, i) else DF_BOOL, 0,
                                   NULL, b"result_dtype"))

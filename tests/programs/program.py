@@ -25,7 +25,7 @@ SIZES = [1, 2, 3, 4, 5]
 OTHER_STEPS = {             # kinds of steps that are not in the table, and their weights
     "ops": 30, "number": 12, "use": 8, "update": 8, "read": 4, "may fail": 2, "own gradient": 3,
     "masked": 3, "draw": 2, "function": 4, "inner tape": 2, "grad": 1, "made": 2, "given": 2,
-    "half": 2, "integers": 2,
+    "half": 2, "integers": 2, "complex": 2,
 }
 FORMS = ["call", "call", "inside", "outside", "twice", "second order", "optimizer", "training"]
 
@@ -234,6 +234,12 @@ class Program:
             z = df.cast(df.clip_by_value(a, -9., 9.), df.int32)
             y = df.cast([lambda: z // index, lambda: z % (index - 1), lambda: z * index + z,
                          lambda: df.cumsum(z) if z.ndim else z][step.k % 4](), df.float32)
+        elif step.kind == "complex":
+            z = df.complex(*[df.cast(df.clip_by_value(x, -9., 9.), df.float32)
+                             for x in (a, a * numbers["r"])])
+            y = [lambda: df.abs(z * z + 1j), lambda: df.math.real(df.math.conj(z) / (z + 10.)),
+                 lambda: df.math.imag(df.reduce_sum(z * 2j)),
+                 lambda: df.math.angle(df.where(df.equal(z, z), z, 1.) + (11 + 1j))][step.k % 4]()
         if y is not None and y.dtype.is_floating and y.size <= LARGEST:
             made.append(y)
 
