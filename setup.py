@@ -192,6 +192,9 @@ class BuildExt(build_ext):
                              for flags in (SLIM, LESS, CLEAN)]
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
         have += [] if "baseline" in levels else [("DF_WITHOUT_BASELINE", None)]
+        # The level that contains the functions marked DF_ONCE.
+        first = {isa: [("DF_FIRST_LEVEL", str(int(isa == next(iter(levels)))))]
+                 if len(levels) > 1 else [] for isa in levels}
         frames = [("DF_CORE_FRAMES", None)] if self.checks else []
         glue = root / f"glue-{sysconfig.get_config_var('SOABI')}"
         jobs = [(Path(src), glue, [*FLAGS, *slim, *GLUE_FLAGS, *sanitize], frames)
@@ -206,7 +209,8 @@ class BuildExt(build_ext):
                     ["-Os"] if src in SMALL_AT_BASELINE else
                     less if src in LEAN_AT_BASELINE else usual)
                 lean = lean + clean if isa != "baseline" and src in CLEANED else lean
-                jobs.append((src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)]))
+                jobs.append((src, root / isa, FLAGS + lean + flags + sanitize,
+                             [("DF_ISA", isa), *first[isa]]))
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
         # setuptools only links, if an object is newer than the module.

@@ -9,7 +9,7 @@
 
 enum { SLICE_KEYS = 0, GRAD_SHAPE = 0, GRAD_KEYS = 1 };
 
-static df_status infer_strided_slice(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_strided_slice, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_slices s;
@@ -42,7 +42,7 @@ static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice,
 
 /* The slice may share the memory of its input if its elements are adjacent: every dimension outside
  * one that is not taken whole must have one element. */
-static int64_t view_strided_slice(const df_call *call)
+DF_ONCE(int64_t, view_strided_slice, (const df_call *call))
 {
     const df_tensor *x = call->in[0];
     df_slices s;
@@ -74,7 +74,7 @@ static df_status run_strided_slice(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_strided_slice_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_strided_slice_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
@@ -119,7 +119,7 @@ static df_status run_strided_slice_grad(const df_call *call, df_error *err)
 
 enum { PADDINGS = 0 }; /* before and after, per dimension */
 
-static df_status infer_pad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_pad, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0], *value = call->in[1];
     const df_ints pads = call->attrs[PADDINGS].list;
@@ -210,7 +210,7 @@ static df_status run_roll(const df_call *call, df_error *err)
 
 enum { LOWER, UPPER, ROWS_PER_TASK = 64 };
 
-static df_status infer_band_part(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_band_part, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     if (x->ndim < 2)
