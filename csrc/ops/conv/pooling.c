@@ -135,8 +135,8 @@ static df_status check_pooled(const df_call *call, const df_tensor *t, const df_
                    df_shape_text(ndim, want).text);
 }
 
-static df_status infer_pool(const df_call *call, const row_fn *fns, const char *wanted,
-                            df_error *err)
+DF_ONCE(df_status, infer_pool, (const df_call *call, const row_fn *fns, const char *wanted,
+                                df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_windows w;
@@ -163,7 +163,7 @@ static df_status infer_avg_pool(const df_call *call, df_error *err)
     return infer_pool(call, average, "a floating dtype", err);
 }
 
-static df_status infer_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_pool_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
@@ -182,7 +182,7 @@ static df_status infer_grad(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], g->dtype, (int)shape.n, shape.v, call->op->name, err);
 }
 
-static df_status infer_pick(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_pick, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0], *places = call->in[1];
     df_windows w;
@@ -470,7 +470,7 @@ DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .cannot_fai
 DF_OP(max_pool_grad) = {.name = "max_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                         .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
-                        .infer = infer_grad, .workspace = workspace_grad,
+                        .infer = infer_pool_grad, .workspace = workspace_grad,
                         .run = run_max_pool_grad};
 DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                    .n_out = 1,
@@ -479,5 +479,5 @@ DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .cannot_fail = true, 
 DF_OP(avg_pool_grad) = {.name = "avg_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                         .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
-                        .infer = infer_grad, .workspace = workspace_grad,
+                        .infer = infer_pool_grad, .workspace = workspace_grad,
                         .run = run_avg_pool_grad};
