@@ -168,7 +168,7 @@ static table transposed(const table *t, const resizing *r, void *memory)
 
 /* --- the ops -----------------------------------------------------------------------------------*/
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_resize, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t size = call->attrs[SIZE].i, method = call->attrs[METHOD].i;
@@ -280,7 +280,7 @@ static df_status run_resample_grad(const df_call *call, df_error *err)
     .attrs = {{"axis", DF_ATTR_INT}, {"size", DF_ATTR_INT, .open = true},                        \
               {"method", DF_ATTR_INT},                                                           \
               {"antialias", DF_ATTR_BOOL}},                                                      \
-    .infer = infer, .workspace = workspace_fn, .run = run_fn, RUN_IN_FLOAT
+    .infer = infer_resize, .workspace = workspace_fn, .run = run_fn, RUN_IN_FLOAT
 
 DF_OP(resample) = {RESIZING_OP("resample", workspace, run_resample)};
 DF_OP(resample_grad) = {RESIZING_OP("resample_grad", workspace_grad, run_resample_grad)};
