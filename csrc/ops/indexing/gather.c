@@ -115,7 +115,7 @@ static df_status infer_layout(const df_call *call, int axis, bool nested, df_err
     return df_tensor_set(call->out[0], params->dtype, n, shape, call->op->name, err);
 }
 
-static df_status infer_gather(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_gather, (const df_call *call, df_error *err))
 {
     int axis;
     df_status status = check_index_dtype(call, 1, err);
@@ -140,7 +140,7 @@ DF_OP(gather) = {.name = "gather", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n
 
 /* Indices select dimensions from `axis` >= 0 on; dimensions between the batch and `axis` are
  * kept. */
-static df_status infer_gather_nd(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_gather_nd, (const df_call *call, df_error *err))
 {
     const df_tensor *params = call->in[0];
     const int64_t axis = call->attrs[AXIS].i;
@@ -170,7 +170,7 @@ DF_OP(gather_nd) = {.name = "gather_nd", .kind = DF_GENERAL, .n_in = 2, .n_out =
 /* --- segment_gather: segments[ids], zeros for negative ids
  * --------------------------------------- */
 
-static df_status infer_segment_gather(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_segment_gather, (const df_call *call, df_error *err))
 {
     const df_tensor *segments = call->in[0], *ids = call->in[1];
     int64_t shape[DF_MAX_NDIM];
@@ -245,7 +245,7 @@ static void write_true(void *context, int64_t begin, int64_t end)
         }
 }
 
-static df_status infer_where(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_where, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     if (x->dtype != DF_BOOL) return df_fail_dtype(call, 0, "bool", err);

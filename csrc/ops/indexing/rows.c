@@ -13,7 +13,7 @@ typedef struct {
     const char *in;
 } merge;
 
-static df_status infer_merge_rows(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_merge_rows, (const df_call *call, df_error *err))
 {
     const df_tensor *rows = call->in[0], *indices = call->in[1];
     df_status status = check_index_dtype(call, 1, err);

@@ -221,7 +221,7 @@ static df_status set_output(const df_call *call, const df_tensor *updates, df_er
     return df_tensor_set(call->out[0], updates->dtype, (int)shape.n, shape.v, call->op->name, err);
 }
 
-static df_status infer_gather_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_gather_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0], *indices = call->in[1], *out = call->out[0];
     const int64_t batch_dims = call->attrs[BATCH_DIMS].i;
@@ -257,7 +257,7 @@ DF_OP(gather_grad) = {.name = "gather_grad", .kind = DF_GENERAL, .n_in = 2, .n_o
                       RUN_IN_FLOAT};
 
 /* Inputs: indices, updates. */
-static df_status infer_scatter_nd(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_scatter_nd, (const df_call *call, df_error *err))
 {
     const df_tensor *indices = call->in[0], *updates = call->in[1], *out = call->out[0];
     const int64_t axis = call->attrs[AXIS].i, batch_dims = call->attrs[BATCH_DIMS].i;
@@ -316,7 +316,7 @@ static df_status infer_update(const df_call *call, df_error *err)
     return infer_into(call, 0, true, err);
 }
 
-static df_status infer_combine(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_combine, (const df_call *call, df_error *err))
 {
     df_status status = check_arithmetic(call, 0, ADD, err);
     return status == DF_OK ? infer_update(call, err) : status;
@@ -364,7 +364,7 @@ DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
 /* tensor + gather_grad(updates, indices) if no row is selected twice; + scatter_nd if `nested`. */
 enum { ADD_AXIS, NESTED };
 
-static df_status infer_add_rows(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_add_rows, (const df_call *call, df_error *err))
 {
     df_status status = check_arithmetic(call, 0, ADD, err);
     return status == DF_OK
@@ -387,7 +387,7 @@ enum { NUM_SEGMENTS };
 
 /* Inputs: data, ids (whose shape is a prefix of that of data). num_segments -1: ids are sorted, and
  * there is one segment per id up to the last; otherwise negative ids are ignored. */
-static df_status infer_segment_sum(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_segment_sum, (const df_call *call, df_error *err))
 {
     const df_tensor *data = call->in[0], *ids = call->in[1];
     const int64_t n = call->attrs[NUM_SEGMENTS].i;

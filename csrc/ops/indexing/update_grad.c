@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static df_status infer_update_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_update_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     int64_t shape[DF_MAX_NDIM];
@@ -21,7 +21,7 @@ static df_status infer_update_grad(const df_call *call, df_error *err)
     return df_tensor_set(call->out[1], g->dtype, n, shape, call->op->name, err);
 }
 
-static int64_t update_grad_workspace(const df_call *call)
+DF_ONCE(int64_t, update_grad_workspace, (const df_call *call))
 {
     const df_tensor *g = call->in[0];
     int64_t bytes;
