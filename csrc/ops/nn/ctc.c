@@ -251,7 +251,7 @@ static df_status check_sizes(const df_call *call, int64_t *rows, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_loss(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_loss, (const df_call *call, df_error *err))
 {
     int64_t rows = 0;
     const df_status status = check_sizes(call, &rows, err);
@@ -259,7 +259,7 @@ static df_status infer_loss(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], call->in[LOGITS]->dtype, 1, &rows, call->op->name, err);
 }
 
-static df_status infer_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_ctc_grad, (const df_call *call, df_error *err))
 {
     int64_t rows = 0;
     const df_tensor *logits = call->in[LOGITS];
@@ -278,4 +278,4 @@ static df_status infer_grad(const df_call *call, df_error *err)
 
 DF_OP(ctc_loss) = {CTC_OP("ctc_loss"), .n_in = 4, .promote = 1 << LOGITS,
                    .autocast = DF_AUTOCAST_FLOAT32, .infer = infer_loss};
-DF_OP(ctc_loss_grad) = {CTC_OP("ctc_loss_grad"), .n_in = 5, .infer = infer_grad};
+DF_OP(ctc_loss_grad) = {CTC_OP("ctc_loss_grad"), .n_in = 5, .infer = infer_ctc_grad};
