@@ -32,7 +32,7 @@ static double scalar(const df_tensor *x)
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-static int64_t rows_workspace(const df_call *call)
+DF_ONCE(int64_t, rows_workspace, (const df_call *call))
 {
     for (int i = 1; i < call->n_in; i++) /* only the indices are one-dimensional integers */
         if (call->in[i]->dtype == DF_I32 || (call->in[i]->dtype == DF_I64 && call->in[i]->ndim))
@@ -93,7 +93,7 @@ static df_status check_update(const df_call *call, int grad, variant v, int opti
 typedef df_status (*variant_fn)(const df_call *call, variant v, df_error *err);
 
 /* Checks a call of a mixed op: as the float32 call on the master. */
-static df_status check_mixed(const df_call *call, extent e, variant_fn check, df_error *err)
+DF_ONCE(df_status, check_mixed, (const df_call *call, extent e, variant_fn check, df_error *err))
 {
     const df_tensor *in[MAX_MIXED_IN], *var = call->in[0], *master = call->in[1];
     const int grad = __builtin_popcount(call->op->writes);
