@@ -1,6 +1,7 @@
 /* Parts of a tensor, and a tensor as part of a larger one: strided slices and their gradient,
  * padding, rolling, bands of matrices. They move elements by size, independent of the dtype. */
-#include "ops/array/slices.h"
+#include "ops/array/strided.h"
+#include "op/slices.h"
 #include "base/thread.h"
 
 #include <string.h>
@@ -241,7 +242,7 @@ static void band_rows(void *context, int64_t begin, int64_t end)
     }
 }
 
-static df_status run_band_part(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_band_part, (const df_call *call, df_error *err))
 {
     (void)err;
     const df_tensor *x = call->in[0];

@@ -1,7 +1,7 @@
 /* extract_patches: the pixels of each window as one row, (batch, windows..., pixels of a window *
  * channels), with zeros for padding. Its gradient sums over the windows of each pixel. */
 #include "ops/in_float.h"
-#include "ops/conv/windows.h"
+#include "op/windows.h"
 #include "base/thread.h"
 #include "simd/lanes.h"
 

@@ -7,7 +7,7 @@
  * For the gradient the position of each maximum is stored: as a byte, the index of its pixel in the
  * window, or as an int32, its index in the image of depth * height * width pixels. */
 #include "ops/in_float.h"
-#include "ops/conv/windows.h"
+#include "op/windows.h"
 #include "base/thread.h"
 #include "gemm/half.h"
 #include "simd/lanes.h"
@@ -328,8 +328,8 @@ static int64_t count_reaches(const df_windows *w, bool back)
     return n;
 }
 
-static int64_t workspace_of(const df_call *call, int64_t ndim, const int64_t *shape,
-                            const df_attr *attrs, bool back)
+DF_ONCE(int64_t, workspace_of_pool, (const df_call *call, int64_t ndim, const int64_t *shape,
+                                     const df_attr *attrs, bool back))
 {
     df_windows w;
     df_error never; /* infer has checked everything */
@@ -341,13 +341,13 @@ static int64_t workspace_of(const df_call *call, int64_t ndim, const int64_t *sh
 static int64_t workspace_pool(const df_call *call)
 {
     const df_tensor *x = call->in[0];
-    return workspace_of(call, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, false);
+    return workspace_of_pool(call, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, false);
 }
 
 static int64_t workspace_grad(const df_call *call)
 {
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
-    return workspace_of(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, true);
+    return workspace_of_pool(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, true);
 }
 
 /* Lists the reaches along dimension d; returns the end of the list. */
