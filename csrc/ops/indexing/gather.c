@@ -76,7 +76,7 @@ static void gather_block(void *context, int64_t begin, int64_t end)
         const int64_t n = df_min(df_min(l->picks - j, end - begin), CHUNK);
         const char *from = g->table + slab * l->rows * g->row_bytes;
         char *to = g->out + begin * g->row_bytes;
-        resolve(l, slab / l->outer * l->picks + j, n, rows);
+        DF_SYM(df_resolve_indices)(l, slab / l->outer * l->picks + j, n, rows);
         if (l->drop_negative) copy_or_clear_rows(to, from, rows, n, g->row_bytes);
         else if (g->row_bytes == 1) pick_u8(to, from, rows, n);
         else if (g->row_bytes == 2) pick_i16(to, from, rows, n);
@@ -91,7 +91,7 @@ static df_status run_layout(const df_call *call, layout l, const char *table, df
 {
     const df_tensor *params = call->in[0];
     gather_job g = {l, l.inner * df_dtypes[params->dtype].bytes, params->data, call->out[0]->data};
-    df_status status = check_indices(call, &l, table, err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, table, err);
     if (status != DF_OK || call->out[0]->size == 0) return status;
     const int64_t grain = df_max(16384 / g.row_bytes, 1);
     df_parallel_for(l.batches * l.outer * l.picks, grain, 1.0 + (double)g.row_bytes / 16,

@@ -110,7 +110,7 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
         for (int64_t j = 0; j < l->picks; j += CHUNK) {
             p.n = df_min(l->picks - j, CHUNK);
             p.updates = s->updates + (slab * l->picks + j) * l->inner * s->bytes;
-            resolve(l, slab / l->outer * l->picks + j, p.n, rows);
+            DF_SYM(df_resolve_indices)(l, slab / l->outer * l->picks + j, p.n, rows);
             s->combine(&p);
         }
     }
@@ -161,7 +161,7 @@ static df_status run_scatter(const df_call *call, layout l, const df_tensor *sta
                      .updates = updates->data, .start = start ? start->data : NULL,
                      .bytes = df_dtypes[out->dtype].bytes, .table_bytes = df_tensor_bytes(out),
                      .sum_bytes = df_dtypes[out->dtype].bytes};
-    df_status status = check_indices(call, &l, table, err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, table, err);
     if (status != DF_OK || out->size == 0) return status;
     if (s.start != s.table) df_parallel_for(s.table_bytes, FILL_GRAIN, 0.05, fill_block, &s);
     if (updates->size == 0) return DF_OK;
@@ -183,9 +183,9 @@ static df_status check_arithmetic(const df_call *call, int input, scatter_mode m
 }
 
 /* Checks that updates has the shape of a gather from the table. */
-static df_status check_updates(const df_call *call, int ndim, const int64_t *shape,
-                               const df_tensor *indices, const df_tensor *updates, int axis,
-                               int batch_dims, bool nested, df_error *err)
+DF_ONCE(df_status, check_updates, (const df_call *call, int ndim, const int64_t *shape,
+                                   const df_tensor *indices, const df_tensor *updates, int axis,
+                                   int batch_dims, bool nested, df_error *err))
 {
     int64_t want[DF_MAX_NDIM];
     int n = 0;
@@ -311,7 +311,7 @@ static df_status infer_into(const df_call *call, int64_t axis, bool nested, df_e
     return status == DF_OK ? df_infer_same(call, err) : status;
 }
 
-static df_status infer_update(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_update, (const df_call *call, df_error *err))
 {
     return infer_into(call, 0, true, err);
 }
@@ -412,7 +412,7 @@ DF_ONCE(df_status, infer_segment_sum, (const df_call *call, df_error *err))
 }
 
 /* Allocates the output for sorted ids. */
-static df_status count_segments(const df_call *call, df_error *err)
+DF_ONCE(df_status, count_segments, (const df_call *call, df_error *err))
 {
     const df_tensor *ids = call->in[1];
     df_tensor *out = call->out[0];

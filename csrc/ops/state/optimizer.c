@@ -70,7 +70,8 @@ static df_status check_rows(const df_call *call, int grad, df_error *err)
 
 /* Checks that all inputs up to the gradient (input `grad`) are like the variable; input `optional`,
  * if not 0, may be empty. */
-static df_status check_update(const df_call *call, int grad, variant v, int optional, df_error *err)
+DF_ONCE(df_status, check_update, (const df_call *call, int grad, variant v, int optional,
+                                  df_error *err))
 {
     const df_tensor *var = call->in[0];
     if (var->dtype != DF_F32 && var->dtype != DF_F64)
