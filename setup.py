@@ -46,7 +46,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         *CSRC.glob("ops/quantization/*.c"),
-        CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
+        *CSRC.glob("ops/indexing/*.c"),
         CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
@@ -56,12 +56,12 @@ PLAIN = [CSRC / "conv/integers.c", CSRC / "gemm/bytes.c", CSRC / "gemm/gemv_byte
          CSRC / "ops/conv/convolution_int32.c"]
 # The baseline level is for CPUs older than 2013 and for emulators. There, convolutions are compiled
 # with -O2, which makes them no slower, and files that take at most a fifth longer if they are
-# compiled for size, so that a wheel is 80 kB smaller.
+# compiled for size, so that a wheel is 80 kB smaller. The files ops/nn/c*.c (ctc) exist only there.
 LEAN_AT_BASELINE = [*CSRC.glob("conv/*.c")]
 SMALL_AT_BASELINE = [
     CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "conv/integers.c",
     CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
-    *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/*.c"), *CSRC.glob("ops/random/*.c"),
+    *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/[!c]*.c"), *CSRC.glob("ops/random/*.c"),
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/exponential", "elementwise/hyperbolic",
         "elementwise/trigonometric", "reduction/reduce", "reduction/reduce_arg")]]

@@ -129,7 +129,7 @@ static span area_span(const resizing *r, int64_t o, double *weights)
     return s;
 }
 
-static table forward_table(const resizing *r, void *memory)
+DF_ONCE(table, forward_table, (const resizing *r, void *memory))
 {
     table t = {memory, (double *)((span *)memory + r->out), 0};
     for (int64_t o = 0; o < r->out; o++) {
@@ -143,7 +143,7 @@ static table forward_table(const resizing *r, void *memory)
 }
 
 /* One span per row of the image: all rows of the result from the first to the last that read it. */
-static table transposed(const table *t, const resizing *r, void *memory)
+DF_ONCE(table, transposed, (const table *t, const resizing *r, void *memory))
 {
     table back = {memory, (double *)((span *)memory + r->in), 0};
     memset(back.spans, 0, (size_t)r->in * sizeof(span));

@@ -88,7 +88,7 @@ static df_status infer_shape(const df_call *call, df_error *err)
                          call->op->name, err);
 }
 
-static df_status infer_float(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_float, (const df_call *call, df_error *err))
 {
     df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
     if (dtype != DF_F32 && dtype != DF_F64)

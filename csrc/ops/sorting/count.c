@@ -110,7 +110,7 @@ static df_status allocate(const df_call *call, int output, int ndim, const int64
     return status == DF_OK ? df_tensor_alloc(out, call->op->name, err) : status;
 }
 
-static df_status run_unique(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_unique, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t n = x->size, bytes = df_dtypes[x->dtype].bytes, slots = n_slots(n);
@@ -256,7 +256,7 @@ static void count_values(df_tensor *out, const df_tensor *x)
     }
 }
 
-static df_status run_bincount(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_bincount, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t maximum = call->attrs[MAXLENGTH].i;
