@@ -256,7 +256,8 @@ struct df_op {
  * is 1 at the level that defines it; at the others, where it is 0, the name refers to that copy and
  * the body is dropped. In a build for one level the function is static. The body must use nothing
  * that depends on the level (vectors, DF_SYM, kernels), also not through other functions, and its
- * loops over data must not gain from SIMD. The name must be unique in csrc. */
+ * loops over data must not gain from SIMD. The name must be unique in csrc. Files that setup.py
+ * compiles for size at the baseline level have no such functions that ops of less than 1 us use. */
 #if !defined DF_FIRST_LEVEL
 #define DF_ONCE(type, name, parameters) static type name parameters
 #elif DF_FIRST_LEVEL

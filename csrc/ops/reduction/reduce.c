@@ -350,7 +350,7 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const df_tensor
     if (r->finish[dtype]) r->finish[dtype](n_out, out, parameter, count);
 }
 
-DF_ONCE(df_status, infer_reduce, (const df_call *call, const reduction *r, df_error *err))
+static df_status infer(const df_call *call, const reduction *r, df_error *err)
 {
     const df_tensor *x = call->in[0];
     bool marked[DF_MAX_NDIM];
@@ -403,7 +403,7 @@ static df_status run(const df_call *call, const reduction *r)
 #define REDUCTION(of)                                                                            \
     static df_status of##_infer(const df_call *call, df_error *err)                              \
     {                                                                                            \
-        return infer_reduce(call, &of, err);                                                     \
+        return infer(call, &of, err);                                                            \
     }                                                                                            \
     static int64_t of##_workspace(const df_call *call) { return workspace(call, &of); }          \
     static df_status of##_run(const df_call *call, df_error *err)                                \

@@ -32,7 +32,7 @@ static double scalar(const df_tensor *x)
 #include "ops/each_float.h"
 #undef TEMPLATE
 
-DF_ONCE(int64_t, rows_workspace, (const df_call *call))
+static int64_t rows_workspace(const df_call *call)
 {
     for (int i = 1; i < call->n_in; i++) /* only the indices are one-dimensional integers */
         if (call->in[i]->dtype == DF_I32 || (call->in[i]->dtype == DF_I64 && call->in[i]->ndim))
@@ -70,8 +70,7 @@ static df_status check_rows(const df_call *call, int grad, df_error *err)
 
 /* Checks that all inputs up to the gradient (input `grad`) are like the variable; input `optional`,
  * if not 0, may be empty. */
-DF_ONCE(df_status, check_update, (const df_call *call, int grad, variant v, int optional,
-                                  df_error *err))
+static df_status check_update(const df_call *call, int grad, variant v, int optional, df_error *err)
 {
     const df_tensor *var = call->in[0];
     if (var->dtype != DF_F32 && var->dtype != DF_F64)
@@ -94,7 +93,7 @@ DF_ONCE(df_status, check_update, (const df_call *call, int grad, variant v, int 
 typedef df_status (*variant_fn)(const df_call *call, variant v, df_error *err);
 
 /* Checks a call of a mixed op: as the float32 call on the master. */
-DF_ONCE(df_status, check_mixed, (const df_call *call, extent e, variant_fn check, df_error *err))
+static df_status check_mixed(const df_call *call, extent e, variant_fn check, df_error *err)
 {
     const df_tensor *in[MAX_MIXED_IN], *var = call->in[0], *master = call->in[1];
     const int grad = __builtin_popcount(call->op->writes);
