@@ -46,7 +46,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("factor/*.c"),
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         *CSRC.glob("ops/quantization/*.c"),
-        CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
+        *CSRC.glob("ops/indexing/*.c"),
         CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
@@ -56,12 +56,12 @@ PLAIN = [CSRC / "conv/integers.c", CSRC / "gemm/bytes.c", CSRC / "gemm/gemv_byte
          CSRC / "ops/conv/convolution_int32.c"]
 # The baseline level is for CPUs older than 2013 and for emulators. There, convolutions are compiled
 # with -O2, which makes them no slower, and files that take at most a fifth longer if they are
-# compiled for size, so that a wheel is 80 kB smaller.
+# compiled for size, so that a wheel is 80 kB smaller. The files ops/nn/c*.c (ctc) exist only there.
 LEAN_AT_BASELINE = [*CSRC.glob("conv/*.c")]
 SMALL_AT_BASELINE = [
     CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "conv/integers.c",
     CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
-    *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/*.c"), *CSRC.glob("ops/random/*.c"),
+    *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/[!c]*.c"), *CSRC.glob("ops/random/*.c"),
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/exponential", "elementwise/hyperbolic",
         "elementwise/trigonometric", "reduction/reduce", "reduction/reduce_arg")]]
@@ -192,6 +192,9 @@ class BuildExt(build_ext):
                              for flags in (SLIM, LESS, CLEAN)]
         have = [(f"DF_HAVE_{isa.upper()}", None) for isa in levels if isa != "baseline"]
         have += [] if "baseline" in levels else [("DF_WITHOUT_BASELINE", None)]
+        # The level that contains the functions marked DF_ONCE.
+        first = {isa: [("DF_FIRST_LEVEL", str(int(isa == next(iter(levels)))))]
+                 if len(levels) > 1 else [] for isa in levels}
         frames = [("DF_CORE_FRAMES", None)] if self.checks else []
         glue = root / f"glue-{sysconfig.get_config_var('SOABI')}"
         jobs = [(Path(src), glue, [*FLAGS, *slim, *GLUE_FLAGS, *sanitize], frames)
@@ -206,7 +209,8 @@ class BuildExt(build_ext):
                     ["-Os"] if src in SMALL_AT_BASELINE else
                     less if src in LEAN_AT_BASELINE else usual)
                 lean = lean + clean if isa != "baseline" and src in CLEANED else lean
-                jobs.append((src, root / isa, FLAGS + lean + flags + sanitize, [("DF_ISA", isa)]))
+                jobs.append((src, root / isa, FLAGS + lean + flags + sanitize,
+                             [("DF_ISA", isa), *first[isa]]))
         with ThreadPoolExecutor(self.parallel or os.cpu_count() or 1) as pool:
             objects = list(pool.map(lambda job: self.compile_one(*job), jobs))
         # setuptools only links, if an object is newer than the module.

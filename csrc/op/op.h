@@ -251,6 +251,25 @@ struct df_op {
 #define DF_SYM(name) DF_CAT(name, DF_ISA)
 #define DF_OP(name) const df_op DF_SYM(df_op_##name)
 
+/* DF_ONCE(type, name, (parameters)) begins the definition of a function that is the same at every
+ * SIMD level, such as a shape rule. A build for several levels has only one copy: DF_FIRST_LEVEL
+ * is 1 at the level that defines it; at the others, where it is 0, the name refers to that copy and
+ * the body is dropped. In a build for one level the function is static. The body must use nothing
+ * that depends on the level (vectors, DF_SYM, kernels), also not through other functions, and its
+ * loops over data must not gain from SIMD. The name must be unique in csrc. Files that setup.py
+ * compiles for size at the baseline level have no such functions that ops of less than 1 us use. */
+#if !defined DF_FIRST_LEVEL
+#define DF_ONCE(type, name, parameters) static type name parameters
+#elif DF_FIRST_LEVEL
+#define DF_ONCE(type, name, parameters) \
+    type name parameters;               \
+    type name parameters
+#else
+#define DF_ONCE(type, name, parameters) \
+    type name parameters;               \
+    static __attribute__((unused)) type DF_SYM(name) parameters
+#endif
+
 /* Shape rules shared by families (infer.c). Messages use call->op->name. */
 /* All inputs broadcast; the dtype is that of input tile_key. */
 df_status df_infer_broadcast(const df_call *call, df_error *err);

@@ -2,7 +2,7 @@
 # slices of ints, whose ops have attributes. Called by protocols.pxi and variable.pxi. All other
 # cases go to functions in Python (METHODS).
 
-cdef extern from "ops/array/slices.h":
+cdef extern from "op/slices.h":
     int64_t DF_SLICE_MISSING
     enum:
         DF_KEY_SLICE

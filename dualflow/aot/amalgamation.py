@@ -24,12 +24,14 @@ UNSEEN = re.compile(rf"{WORDS}|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
 # Names with file scope, as csrc declares them: plain names, and FN(names) of templates.
 NAMED = [re.compile(pattern, re.M) for pattern in (
     r"^(?:static|DF_INLINE|DF_THREAD_LOCAL)\b[^;{}()=]*?\b(\w+)\s*[(\[=;]",
+    r"^DF_ONCE\([^(),]*, (\w+), \(",
     r"^(?:typedef )?(?:struct|enum|union)\s+(\w+)\s*\{",
     r"^\}\s*(\w+)\s*;",
     r"^typedef\b[^;{}]*?\(\*(\w+)\)\(",
     r"^typedef\b[^;{}()]*?\b(\w+)(?:\[\w+\])?;")]
 TEMPLATED = [re.compile(pattern, re.M) for pattern in (
     r"^(?:static|DF_INLINE|DF_NOINLINE|typedef)\b[^;{}()=]*?\bFN\((\w+)\)",
+    r"^DF_ONCE\([^(),]*, FN\((\w+)\), \(",
     r"^\}\s*FN\((\w+)\)\s*;")]
 ENUM = re.compile(r"^(?:typedef )?enum\s*\w*\s*\{([^}]*)\}", re.M)
 

@@ -64,10 +64,11 @@ def test_clashing_names_get_their_file_as_prefix():
     built = {BUILT: reduced_kernels(set(), SOME, SOME)}
     text = Joined(built, set()).text([path for path in side(True) if path.startswith("ops/")])
     assert "infer" in clashing(True).plain
-    own = re.findall(r"^static df_status (\w+)\(const df_call \*call, df_error \*err\)\s*\{", text,
-                     re.M)
-    assert "infer" not in own and "cumulative_infer" in own and len(own) == len(set(own))
-    assert ".infer = cumulative_infer," in text and "cumulative_infer =" not in text
+    own = re.findall(r"^(?:static |DF_ONCE\()df_status,? (\w+)(?:, )?"
+                     r"\(const df_call \*call, df_error \*err\)+\s*\{", text, re.M)
+    assert "infer" not in own and "matmul_packed_infer" in own and len(own) == len(set(own))
+    assert "infer_concat" in own
+    assert ".infer = matmul_packed_infer," in text and "matmul_packed_infer =" not in text
 
 
 @pytest.mark.parametrize("condition, holds", [

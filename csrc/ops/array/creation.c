@@ -41,7 +41,7 @@ static df_status check_scalars(const df_call *call, int n, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_range(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_range, (const df_call *call, df_error *err))
 {
     /* The count depends on the values of the inputs; a caller that knows them passes it as
      * attribute. */
@@ -58,7 +58,7 @@ static df_status run_range(const df_call *call, df_error *err)
     return range_fns[call->in[0]->dtype](call, err);
 }
 
-static df_status infer_linspace(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_linspace, (const df_call *call, df_error *err))
 {
     const int64_t num = call->attrs[NUM].i;
     df_status status = check_scalars(call, 2, err);
@@ -81,7 +81,7 @@ static df_status run_linspace(const df_call *call, df_error *err)
 
 /* --- one_hot: outer positions x depth x inner positions --- */
 
-static df_status infer_one_hot(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_one_hot, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0], *on = call->in[1], *off = call->in[2];
     const int64_t depth = call->attrs[DEPTH].i;

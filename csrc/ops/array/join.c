@@ -117,7 +117,7 @@ static df_status check_part(const df_call *call, int i, int axis, int64_t *shape
                    df_shape_text(x->ndim, x->shape).text, axis < 0 ? "" : " except along axis");
 }
 
-static df_status infer_concat(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_concat, (const df_call *call, df_error *err))
 {
     const df_tensor *first = call->in[0];
     int64_t shape[DF_MAX_NDIM], total = 0;
@@ -139,7 +139,7 @@ static df_status infer_concat(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], first->dtype, first->ndim, shape, call->op->name, err);
 }
 
-static df_status infer_stack(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_stack, (const df_call *call, df_error *err))
 {
     const df_tensor *first = call->in[0];
     int64_t shape[DF_MAX_NDIM + 1];
@@ -181,7 +181,7 @@ static int count_unstack(const df_call *call)
     return n == DF_UNKNOWN || n > MAX_PIECES ? 1 : (int)n;
 }
 
-static df_status infer_unstack(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_unstack, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     int64_t shape[DF_MAX_NDIM];
@@ -241,7 +241,7 @@ static df_status split_sizes(const df_call *call, int64_t n, int64_t *open, int6
     return DF_OK;
 }
 
-static df_status infer_split(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_split, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_ints sizes = call->attrs[SIZES].list;

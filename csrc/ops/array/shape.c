@@ -37,7 +37,7 @@ static df_status fail_reshape(const df_call *call, df_error *err)
                    df_shape_text((int)want.n, want.v).text);
 }
 
-static df_status infer_reshape(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_reshape, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_ints want = call->attrs[SHAPE].list;
@@ -66,7 +66,7 @@ static df_status infer_reshape(const df_call *call, df_error *err)
 
 /* --- expand_dims, squeeze --- */
 
-static df_status infer_expand_dims(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_expand_dims, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     int64_t shape[DF_MAX_NDIM + 1];
@@ -80,7 +80,7 @@ static df_status infer_expand_dims(const df_call *call, df_error *err)
     return set_like(call, x->ndim + 1, shape, err);
 }
 
-static df_status infer_squeeze(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_squeeze, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_ints axes = call->attrs[AXES].list;
@@ -103,7 +103,7 @@ static df_status infer_squeeze(const df_call *call, df_error *err)
 
 /* --- broadcast_to --- */
 
-static df_status infer_broadcast_to(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_broadcast_to, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_ints want = call->attrs[SHAPE].list;
@@ -151,7 +151,7 @@ static df_status run_broadcast_to(const df_call *call, df_error *err)
 
 /* --- transpose --- */
 
-static df_status infer_transpose(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_transpose, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_ints perm = call->attrs[PERM].list;
@@ -173,7 +173,7 @@ static df_status infer_transpose(const df_call *call, df_error *err)
 }
 
 /* Dimensions of size 1 do not matter: only the order of the others moves elements. */
-static int64_t view_transpose(const df_call *call)
+DF_ONCE(int64_t, view_transpose, (const df_call *call))
 {
     const df_tensor *x = call->in[0];
     const df_ints perm = call->attrs[PERM].list;
@@ -225,7 +225,7 @@ static df_status store_count(const df_call *call, int at, int64_t n, df_error *e
     return DF_OK;
 }
 
-static df_status run_shape(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_shape, (const df_call *call, df_error *err))
 {
     df_status status = DF_OK;
     for (int d = 0; d < call->in[0]->ndim && status == DF_OK; d++)
@@ -233,7 +233,7 @@ static df_status run_shape(const df_call *call, df_error *err)
     return status;
 }
 
-static df_status run_size(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_size, (const df_call *call, df_error *err))
 {
     return store_count(call, 0, call->in[0]->size, err);
 }

@@ -1,6 +1,7 @@
 /* Parts of a tensor, and a tensor as part of a larger one: strided slices and their gradient,
  * padding, rolling, bands of matrices. They move elements by size, independent of the dtype. */
-#include "ops/array/slices.h"
+#include "ops/array/strided.h"
+#include "op/slices.h"
 #include "base/thread.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 
 enum { SLICE_KEYS = 0, GRAD_SHAPE = 0, GRAD_KEYS = 1 };
 
-static df_status infer_strided_slice(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_strided_slice, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_slices s;
@@ -42,7 +43,7 @@ static int64_t slice_box(const df_attr *keys, const df_tensor *x, bool to_slice,
 
 /* The slice may share the memory of its input if its elements are adjacent: every dimension outside
  * one that is not taken whole must have one element. */
-static int64_t view_strided_slice(const df_call *call)
+DF_ONCE(int64_t, view_strided_slice, (const df_call *call))
 {
     const df_tensor *x = call->in[0];
     df_slices s;
@@ -74,7 +75,7 @@ static df_status run_strided_slice(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_strided_slice_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_strided_slice_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
@@ -119,7 +120,7 @@ static df_status run_strided_slice_grad(const df_call *call, df_error *err)
 
 enum { PADDINGS = 0 }; /* before and after, per dimension */
 
-static df_status infer_pad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_pad, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0], *value = call->in[1];
     const df_ints pads = call->attrs[PADDINGS].list;
@@ -210,7 +211,7 @@ static df_status run_roll(const df_call *call, df_error *err)
 
 enum { LOWER, UPPER, ROWS_PER_TASK = 64 };
 
-static df_status infer_band_part(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_band_part, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     if (x->ndim < 2)
@@ -241,7 +242,7 @@ static void band_rows(void *context, int64_t begin, int64_t end)
     }
 }
 
-static df_status run_band_part(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_band_part, (const df_call *call, df_error *err))
 {
     (void)err;
     const df_tensor *x = call->in[0];

@@ -1,6 +1,7 @@
 /* sum_of_slices: the sum of tensors that are zero outside a slice, given by their slices: the
  * gradient of a tensor that is read in parts, without a tensor of zeros per part. */
-#include "ops/array/slices.h"
+#include "ops/array/strided.h"
+#include "op/slices.h"
 #include "base/thread.h"
 #include "op/op.h"
 

@@ -8,7 +8,7 @@ static int count_out(const df_call *call)
     return call->bodies ? call->bodies->types[0].n_out : call->n_out;
 }
 
-static df_status infer_cond(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_cond, (const df_call *call, df_error *err))
 {
     const df_bodies *bodies = call->bodies;
     const df_tensor *index = call->in[0];
@@ -39,7 +39,7 @@ static df_status infer_cond(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status run_cond(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_cond, (const df_call *call, df_error *err))
 {
     const df_bodies *bodies = call->bodies;
     const df_tensor *index = call->in[0];

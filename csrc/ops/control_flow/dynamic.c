@@ -68,7 +68,7 @@ static bool read_attrs(const df_op *op, reader *r, df_attr *attrs, int64_t *buff
     return r->at == r->code.n;
 }
 
-static df_status infer_dynamic(const df_call *call, df_error *err);
+DF_ONCE(df_status, infer_dynamic, (const df_call *call, df_error *err));
 
 static int count_dynamic(const df_call *call) { return df_types_count(call->attrs[OUTPUTS].list); }
 
@@ -91,7 +91,7 @@ static df_status check_call(const df_call *call, df_error *err)
                    (long long)op, call->n_out, df_tensor_text(values).text);
 }
 
-static df_status infer_dynamic(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_dynamic, (const df_call *call, df_error *err))
 {
     df_status status = check_call(call, err);
     return status == DF_OK ? df_types_infer(call, call->attrs[OUTPUTS].list, 0, err) : status;
@@ -133,7 +133,8 @@ static df_status fail_types(const df_call *call, df_error *err)
                    count_dynamic(call), call->n_out);
 }
 
-static df_status apply(const df_call *call, df_call *applied, df_attr *attrs, df_error *err)
+DF_ONCE(df_status, apply_dynamic, (const df_call *call, df_call *applied, df_attr *attrs,
+                                   df_error *err))
 {
     bool limited;
     df_status status = check_call(call, err);
@@ -152,12 +153,12 @@ static df_status apply(const df_call *call, df_call *applied, df_attr *attrs, df
     return status == DF_OK ? infer_applied(applied, call->attrs[OUTPUTS].list, err) : status;
 }
 
-static df_status run_dynamic(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_dynamic, (const df_call *call, df_error *err))
 {
     df_attr attrs[DF_MAX_ATTRS];
     df_buffer *workspace = NULL;
     df_call applied;
-    df_status status = apply(call, &applied, attrs, err);
+    df_status status = apply_dynamic(call, &applied, attrs, err);
     for (int k = 0; k < call->n_out && status == DF_OK; k++) {
         df_tensor *y = call->out[k];
         if (y->size >= 0 && (!y->data || y->buffer))
@@ -184,11 +185,11 @@ DF_OP(dynamic_attrs) = {.name = "dynamic_attrs", .kind = DF_GENERAL, .data_depen
                                   {"encoded", DF_ATTR_INTS}},
                         .internal = true, .wraps_op = true, .count_out = count_dynamic,
                         .infer = infer_dynamic, .workspace = dynamic_workspace,
-                        .apply = apply, .run = run_dynamic};
+                        .apply = apply_dynamic, .run = run_dynamic};
 
 /* --- dimension: one size as int64 ()  --- */
 
-static df_status infer_dimension(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_dimension, (const df_call *call, df_error *err))
 {
     int axis;
     df_status status =
@@ -214,7 +215,7 @@ DF_OP(dimension) = {.name = "dimension", .kind = DF_GENERAL, .n_in = 1, .n_out =
 
 enum { SIZES_EQUAL, SIZES_LESS, SIZES_LESS_EQUAL };
 
-static df_status infer_assert_sizes(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_assert_sizes, (const df_call *call, df_error *err))
 {
     const int64_t by = call->attrs[0].i;
     if (by < SIZES_EQUAL || by > SIZES_LESS_EQUAL)
@@ -225,7 +226,7 @@ static df_status infer_assert_sizes(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status run_assert_sizes(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_assert_sizes, (const df_call *call, df_error *err))
 {
     static const char *const signs[] = {"==", "<", "<="};
     const double a = *(const double *)call->in[0]->data, b = *(const double *)call->in[1]->data;
@@ -256,7 +257,7 @@ static df_status infer_unbroadcast(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], g->dtype, like->ndim, like->shape, call->op->name, err);
 }
 
-static df_status check_unbroadcast(const df_call *call, df_error *err)
+DF_ONCE(df_status, check_unbroadcast, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0], *like = call->in[1];
     const int lead = g->ndim - like->ndim;
@@ -309,7 +310,7 @@ static df_status run_unbroadcast(const df_call *call, df_error *err)
 }
 
 /* A view if nothing was repeated: even adding to zero would change the sign of -0. */
-static int64_t view_unbroadcast(const df_call *call)
+DF_ONCE(int64_t, view_unbroadcast, (const df_call *call))
 {
     return df_same_shape(call->in[0], call->out[0]) ? 0 : -1;
 }

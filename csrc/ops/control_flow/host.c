@@ -29,7 +29,7 @@ static df_status infer_types(const df_call *call, int first, df_error *err)
     return df_types_infer(call, call->attrs[TYPES].list, first, err);
 }
 
-static df_status infer_host_compute(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_host_compute, (const df_call *call, df_error *err))
 {
     return infer_types(call, 0, err);
 }
@@ -45,9 +45,9 @@ DF_OP(host_compute) = {.name = "host_compute", .kind = DF_GENERAL, .n_in = DF_VA
  * handle, y... = host_start(x...), where y... are undefined until y...         = host_wait(handle,
  * y..., x...). */
 
-static int count_host_start(const df_call *call) { return 1 + count_types(call); }
+DF_ONCE(int, count_host_start, (const df_call *call)) { return 1 + count_types(call); }
 
-static df_status infer_host_start(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_host_start, (const df_call *call, df_error *err))
 {
     df_status status = df_tensor_set(call->out[0], DF_I64, 0, NULL, call->op->name, err);
     return status == DF_OK ? infer_types(call, 1, err) : status;
@@ -72,7 +72,7 @@ static int count_host_wait(const df_call *call)
     return n < 0 || n >= call->n_in ? call->n_in : (int)n;
 }
 
-static df_status infer_host_wait(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_host_wait, (const df_call *call, df_error *err))
 {
     const df_tensor *handle = call->in[0];
     df_status status = DF_OK;
@@ -88,7 +88,7 @@ static df_status infer_host_wait(const df_call *call, df_error *err)
     return status;
 }
 
-static df_status run_host_wait(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_host_wait, (const df_call *call, df_error *err))
 {
     for (int k = 0; k < call->n_out; k++)
         if (call->out[k]->data != call->in[1 + k]->data && call->out[k]->size)

@@ -18,7 +18,7 @@
  * Rows are read in place. A carried value is double-buffered between the output and the workspace,
  * unless the body updates it in place. In that case its initial value is copied to the output once
  * and stays there. */
-#include "ops/control_flow/loop.h"
+#include "op/loop_check.h"
 #include "base/row_list.h"
 
 #include <stdio.h>
@@ -88,11 +88,11 @@ static bool divide(const df_call *call, const df_loop *l, int64_t *at)
     return true;
 }
 
-static int64_t workspace_loop(const df_call *call)
+DF_ONCE(int64_t, workspace_loop, (const df_call *call))
 {
     df_loop l;
     int64_t at[N_PARTS];
-    if (!DF_SYM(df_loop_find)(call, &l) || !divide(call, &l, at)) return -1;
+    if (!df_loop_find(call, &l) || !divide(call, &l, at)) return -1;
     for (int c = 0; c < l.n_carried; c++)
         if (call->out[c]->size > 0 &&
             !add_bytes(&at[SECOND_BUFFERS], df_tensor_bytes(call->out[c])))
@@ -157,7 +157,7 @@ static df_status begin_slices(const df_call *call, loop_state *r, df_error *err)
         r->trip_count = df_min(r->trip_count, x->shape[0]);
         status = describe(&s->row, x, 1, err);
         s->data = x->data;
-        s->bytes = DF_SYM(df_loop_row_bytes)(x);
+        s->bytes = df_loop_row_bytes(x);
     }
     return status;
 }
@@ -184,7 +184,7 @@ static df_status begin(const df_call *call, loop_state *r, df_error *err)
     df_loop *l = &r->at;
     int64_t at[N_PARTS];
     char *base = call->workspace;
-    if (!DF_SYM(df_loop_find)(call, l) || !divide(call, l, at))
+    if (!df_loop_find(call, l) || !divide(call, l, at))
         return df_fail(err, DF_OUT_OF_MEMORY, "loop: no memory");
     r->in = (const df_tensor **)(base + at[IN]);
     r->out = (df_tensor **)(base + at[OUT]);
@@ -446,7 +446,7 @@ static void end(loop_state *r)
     for (int k = 0; k < r->at.n_stacked; k++) df_tensor_clear(&r->stacks[k].row);
 }
 
-static df_status run_loop(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_loop, (const df_call *call, df_error *err))
 {
     loop_state r;
     int64_t n = 0;
@@ -469,4 +469,4 @@ DF_OP(loop) = {.name = "loop", .kind = DF_GENERAL, .n_in = DF_VARIADIC, .n_out =
                          {"recompute", DF_ATTR_BOOL}},
                .n_bodies = 1, .internal = true, .data_dependent_shape = true,
                .count_out = count_out,
-               .infer = DF_SYM(df_loop_infer), .run = run_loop, .workspace = workspace_loop};
+               .infer = df_loop_infer, .run = run_loop, .workspace = workspace_loop};

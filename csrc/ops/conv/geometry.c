@@ -10,7 +10,7 @@ df_status DF_SYM(df_conv_fail_shapes)(const df_conv_shapes *s, const char *rule,
                    df_shape_text(s->ndim, s->w).text, rule);
 }
 
-static df_status check_ranks(const df_conv_shapes *s, int w_ndim, df_error *err)
+DF_ONCE(df_status, check_ranks, (const df_conv_shapes *s, int w_ndim, df_error *err))
 {
     if (s->ndim >= 3 && s->ndim <= 5 && w_ndim == s->ndim) return DF_OK;
     return df_fail(err, DF_BAD_SHAPE,
@@ -20,8 +20,8 @@ static df_status check_ranks(const df_conv_shapes *s, int w_ndim, df_error *err)
 }
 
 /* Checks an attribute: `n` numbers of at least `least`. */
-static df_status check_list(const df_conv_shapes *s, int attr, int64_t n, int64_t least,
-                            df_error *err)
+DF_ONCE(df_status, check_list, (const df_conv_shapes *s, int attr, int64_t n, int64_t least,
+                                df_error *err))
 {
     static const char *const NAMES[] = {"strides", "dilations", "same", "pads"};
     const df_ints list = s->attrs[attr].list;

@@ -1,7 +1,7 @@
 /* extract_patches: the pixels of each window as one row, (batch, windows..., pixels of a window *
  * channels), with zeros for padding. Its gradient sums over the windows of each pixel. */
 #include "ops/in_float.h"
-#include "ops/conv/windows.h"
+#include "op/windows.h"
 #include "base/thread.h"
 #include "simd/lanes.h"
 
@@ -43,7 +43,7 @@ static df_status patches_of(const df_call *call, int64_t ndim, const int64_t *sh
     return DF_OK;
 }
 
-static df_status infer_patches(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_patches, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_windows w;
@@ -54,7 +54,7 @@ static df_status infer_patches(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], x->dtype, x->ndim, shape, call->op->name, err);
 }
 
-static df_status infer_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_patches_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
@@ -216,4 +216,4 @@ DF_OP(extract_patches_grad) = {.name = "extract_patches_grad", .kind = DF_GENERA
                                .cannot_fail = true,
                                .n_in = 1, .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                                .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS},
-                               RUN_IN_FLOAT, .infer = infer_grad, .run = run_grad};
+                               RUN_IN_FLOAT, .infer = infer_patches_grad, .run = run_grad};

@@ -7,7 +7,7 @@
  * For the gradient the position of each maximum is stored: as a byte, the index of its pixel in the
  * window, or as an int32, its index in the image of depth * height * width pixels. */
 #include "ops/in_float.h"
-#include "ops/conv/windows.h"
+#include "op/windows.h"
 #include "base/thread.h"
 #include "gemm/half.h"
 #include "simd/lanes.h"
@@ -135,8 +135,8 @@ static df_status check_pooled(const df_call *call, const df_tensor *t, const df_
                    df_shape_text(ndim, want).text);
 }
 
-static df_status infer_pool(const df_call *call, const row_fn *fns, const char *wanted,
-                            df_error *err)
+DF_ONCE(df_status, infer_pool, (const df_call *call, const row_fn *fns, const char *wanted,
+                                df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_windows w;
@@ -163,7 +163,7 @@ static df_status infer_avg_pool(const df_call *call, df_error *err)
     return infer_pool(call, average, "a floating dtype", err);
 }
 
-static df_status infer_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_pool_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
@@ -182,7 +182,7 @@ static df_status infer_grad(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], g->dtype, (int)shape.n, shape.v, call->op->name, err);
 }
 
-static df_status infer_pick(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_pick, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0], *places = call->in[1];
     df_windows w;
@@ -328,8 +328,8 @@ static int64_t count_reaches(const df_windows *w, bool back)
     return n;
 }
 
-static int64_t workspace_of(const df_call *call, int64_t ndim, const int64_t *shape,
-                            const df_attr *attrs, bool back)
+DF_ONCE(int64_t, workspace_of_pool, (const df_call *call, int64_t ndim, const int64_t *shape,
+                                     const df_attr *attrs, bool back))
 {
     df_windows w;
     df_error never; /* infer has checked everything */
@@ -341,13 +341,13 @@ static int64_t workspace_of(const df_call *call, int64_t ndim, const int64_t *sh
 static int64_t workspace_pool(const df_call *call)
 {
     const df_tensor *x = call->in[0];
-    return workspace_of(call, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, false);
+    return workspace_of_pool(call, x->ndim, x->shape, call->attrs + WINDOW_ATTRS, false);
 }
 
 static int64_t workspace_grad(const df_call *call)
 {
     const df_ints shape = call->attrs[GRAD_SHAPE].list;
-    return workspace_of(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, true);
+    return workspace_of_pool(call, shape.n, shape.v, call->attrs + GRAD_WINDOW_ATTRS, true);
 }
 
 /* Lists the reaches along dimension d; returns the end of the list. */
@@ -470,7 +470,7 @@ DF_OP(max_pool_pick) = {.name = "max_pool_pick", .kind = DF_GENERAL, .cannot_fai
 DF_OP(max_pool_grad) = {.name = "max_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 2,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                         .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
-                        .infer = infer_grad, .workspace = workspace_grad,
+                        .infer = infer_pool_grad, .workspace = workspace_grad,
                         .run = run_max_pool_grad};
 DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                    .n_out = 1,
@@ -479,5 +479,5 @@ DF_OP(avg_pool) = {.name = "avg_pool", .kind = DF_GENERAL, .cannot_fail = true, 
 DF_OP(avg_pool_grad) = {.name = "avg_pool_grad", .kind = DF_GENERAL, .cannot_fail = true, .n_in = 1,
                         .n_out = 1, .n_attrs = 1 + DF_N_WINDOW_ATTRS,
                         .attrs = {{"shape", DF_ATTR_INTS}, DF_WINDOW_ATTRS}, RUN_HALF_OF(pool),
-                        .infer = infer_grad, .workspace = workspace_grad,
+                        .infer = infer_pool_grad, .workspace = workspace_grad,
                         .run = run_avg_pool_grad};

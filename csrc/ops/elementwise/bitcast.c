@@ -5,7 +5,7 @@
 
 enum { DTYPE_ATTR };
 
-static df_status infer_bitcast(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_bitcast, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_dtype to = (df_dtype)call->attrs[DTYPE_ATTR].i;
@@ -33,7 +33,7 @@ static df_status infer_bitcast(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], to, ndim, shape, call->op->name, err);
 }
 
-static df_status run_bitcast(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_bitcast, (const df_call *call, df_error *err))
 {
     (void)err;
     memcpy(call->out[0]->data, call->in[0]->data, (size_t)df_tensor_bytes(call->out[0]));

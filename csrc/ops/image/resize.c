@@ -129,7 +129,7 @@ static span area_span(const resizing *r, int64_t o, double *weights)
     return s;
 }
 
-static table forward_table(const resizing *r, void *memory)
+DF_ONCE(table, forward_table, (const resizing *r, void *memory))
 {
     table t = {memory, (double *)((span *)memory + r->out), 0};
     for (int64_t o = 0; o < r->out; o++) {
@@ -143,7 +143,7 @@ static table forward_table(const resizing *r, void *memory)
 }
 
 /* One span per row of the image: all rows of the result from the first to the last that read it. */
-static table transposed(const table *t, const resizing *r, void *memory)
+DF_ONCE(table, transposed, (const table *t, const resizing *r, void *memory))
 {
     table back = {memory, (double *)((span *)memory + r->in), 0};
     memset(back.spans, 0, (size_t)r->in * sizeof(span));
@@ -168,7 +168,7 @@ static table transposed(const table *t, const resizing *r, void *memory)
 
 /* --- the ops -----------------------------------------------------------------------------------*/
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_resize, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t size = call->attrs[SIZE].i, method = call->attrs[METHOD].i;
@@ -280,7 +280,7 @@ static df_status run_resample_grad(const df_call *call, df_error *err)
     .attrs = {{"axis", DF_ATTR_INT}, {"size", DF_ATTR_INT, .open = true},                        \
               {"method", DF_ATTR_INT},                                                           \
               {"antialias", DF_ATTR_BOOL}},                                                      \
-    .infer = infer, .workspace = workspace_fn, .run = run_fn, RUN_IN_FLOAT
+    .infer = infer_resize, .workspace = workspace_fn, .run = run_fn, RUN_IN_FLOAT
 
 DF_OP(resample) = {RESIZING_OP("resample", workspace, run_resample)};
 DF_OP(resample_grad) = {RESIZING_OP("resample_grad", workspace_grad, run_resample_grad)};

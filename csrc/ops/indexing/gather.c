@@ -76,7 +76,7 @@ static void gather_block(void *context, int64_t begin, int64_t end)
         const int64_t n = df_min(df_min(l->picks - j, end - begin), CHUNK);
         const char *from = g->table + slab * l->rows * g->row_bytes;
         char *to = g->out + begin * g->row_bytes;
-        resolve(l, slab / l->outer * l->picks + j, n, rows);
+        DF_SYM(df_resolve_indices)(l, slab / l->outer * l->picks + j, n, rows);
         if (l->drop_negative) copy_or_clear_rows(to, from, rows, n, g->row_bytes);
         else if (g->row_bytes == 1) pick_u8(to, from, rows, n);
         else if (g->row_bytes == 2) pick_i16(to, from, rows, n);
@@ -91,7 +91,7 @@ static df_status run_layout(const df_call *call, layout l, const char *table, df
 {
     const df_tensor *params = call->in[0];
     gather_job g = {l, l.inner * df_dtypes[params->dtype].bytes, params->data, call->out[0]->data};
-    df_status status = check_indices(call, &l, table, err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, table, err);
     if (status != DF_OK || call->out[0]->size == 0) return status;
     const int64_t grain = df_max(16384 / g.row_bytes, 1);
     df_parallel_for(l.batches * l.outer * l.picks, grain, 1.0 + (double)g.row_bytes / 16,
@@ -115,7 +115,7 @@ static df_status infer_layout(const df_call *call, int axis, bool nested, df_err
     return df_tensor_set(call->out[0], params->dtype, n, shape, call->op->name, err);
 }
 
-static df_status infer_gather(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_gather, (const df_call *call, df_error *err))
 {
     int axis;
     df_status status = check_index_dtype(call, 1, err);
@@ -140,7 +140,7 @@ DF_OP(gather) = {.name = "gather", .kind = DF_GENERAL, .n_in = 2, .n_out = 1, .n
 
 /* Indices select dimensions from `axis` >= 0 on; dimensions between the batch and `axis` are
  * kept. */
-static df_status infer_gather_nd(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_gather_nd, (const df_call *call, df_error *err))
 {
     const df_tensor *params = call->in[0];
     const int64_t axis = call->attrs[AXIS].i;
@@ -170,7 +170,7 @@ DF_OP(gather_nd) = {.name = "gather_nd", .kind = DF_GENERAL, .n_in = 2, .n_out =
 /* --- segment_gather: segments[ids], zeros for negative ids
  * --------------------------------------- */
 
-static df_status infer_segment_gather(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_segment_gather, (const df_call *call, df_error *err))
 {
     const df_tensor *segments = call->in[0], *ids = call->in[1];
     int64_t shape[DF_MAX_NDIM];
@@ -245,7 +245,7 @@ static void write_true(void *context, int64_t begin, int64_t end)
         }
 }
 
-static df_status infer_where(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_where, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     if (x->dtype != DF_BOOL) return df_fail_dtype(call, 0, "bool", err);

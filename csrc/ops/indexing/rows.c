@@ -13,7 +13,7 @@ typedef struct {
     const char *in;
 } merge;
 
-static df_status infer_merge_rows(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_merge_rows, (const df_call *call, df_error *err))
 {
     const df_tensor *rows = call->in[0], *indices = call->in[1];
     df_status status = check_index_dtype(call, 1, err);
@@ -58,9 +58,9 @@ static df_status run_merge_rows(const df_call *call, df_error *err)
     const df_tensor *rows = call->in[0];
     const int64_t table = call->attrs[ROWS].i;
     const layout l = lay_out(1, &table, call->in[1], 0, 0, false);
-    df_status status = check_indices(call, &l, "the table", err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, "the table", err);
     if (status != DF_OK || rows->size == 0) return status;
-    merge m = {.picks = sort_row_indices(&l, call->workspace), .n = l.picks,
+    merge m = {.picks = DF_SYM(df_sort_row_indices)(&l, call->workspace), .n = l.picks,
                .inner = product(rows->shape, 1, rows->ndim), .bytes = df_dtypes[rows->dtype].bytes,
                .spread = call->attrs[SPREAD].i != 0,
                .dtype = rows->dtype,

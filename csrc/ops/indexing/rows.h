@@ -12,36 +12,15 @@ typedef struct {
     int64_t at;  /* position of the index that selected it */
 } df_row_index;
 
-/* Bytes that `sort_row_indices` needs for n indices; -1 if they overflow. */
+/* Bytes that `df_sort_row_indices` needs for n indices; -1 if they overflow. */
 static inline int64_t row_indices_bytes(int64_t n)
 {
     int64_t bytes;
     return df_mul_size(n, 2 * (int64_t)sizeof(df_row_index), &bytes) ? bytes : -1;
 }
 
-/* The picks of checked indices (depth 1, no batches), sorted by row; equal ones stay in order. A
- * radix sort from the lowest byte up. */
-static inline const df_row_index *sort_row_indices(const layout *l, void *workspace)
-{
-    const int64_t n = l->picks;
-    df_row_index *from = workspace, *to = from + n;
-    int64_t rows[CHUNK];
-    for (int64_t j = 0; j < n; j += CHUNK) {
-        const int64_t some = df_min(n - j, CHUNK);
-        resolve(l, j, some, rows);
-        for (int64_t i = 0; i < some; i++) from[j + i] = (df_row_index){rows[i], j + i};
-    }
-    for (int shift = 0; shift < 64 && (l->rows - 1) >> shift > 0; shift += 8) {
-        int64_t start[257] = {0};
-        for (int64_t j = 0; j < n; j++) start[((from[j].row >> shift) & 255) + 1]++;
-        for (int b = 0; b < 256; b++) start[b + 1] += start[b];
-        for (int64_t j = 0; j < n; j++) to[start[(from[j].row >> shift) & 255]++] = from[j];
-        df_row_index *other = from;
-        from = to;
-        to = other;
-    }
-    return from;
-}
+/* The picks of checked indices (depth 1, no batches), sorted by row; equal ones stay in order. */
+const df_row_index *DF_SYM(df_sort_row_indices)(const layout *l, void *workspace);
 
 /* sum += x, for n elements of a floating dtype. */
 static inline void add_row(df_dtype dtype, int64_t n, void *sum, const void *x)

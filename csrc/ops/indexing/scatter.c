@@ -112,7 +112,7 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
         for (int64_t j = 0; j < l->picks; j += CHUNK) {
             p.n = df_min(l->picks - j, CHUNK);
             p.updates = s->updates + (slab * l->picks + j) * l->inner * s->bytes;
-            resolve(l, slab / l->outer * l->picks + j, p.n, rows);
+            DF_SYM(df_resolve_indices)(l, slab / l->outer * l->picks + j, p.n, rows);
             s->combine(&p);
         }
     }
@@ -169,7 +169,7 @@ static df_status run_scatter(const df_call *call, layout l, const df_tensor *sta
                      .updates = updates->data, .start = start ? start->data : NULL,
                      .bytes = df_dtypes[out->dtype].bytes, .table_bytes = df_tensor_bytes(out),
                      .sum_bytes = df_dtypes[out->dtype].bytes};
-    df_status status = check_indices(call, &l, table, err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, table, err);
     if (status != DF_OK || out->size == 0) return status;
     if (s.start != s.table) df_parallel_for(s.table_bytes, FILL_GRAIN, 0.05, fill_block, &s);
     if (updates->size == 0) return DF_OK;
@@ -191,9 +191,9 @@ static df_status check_arithmetic(const df_call *call, int input, scatter_mode m
 }
 
 /* Checks that updates has the shape of a gather from the table. */
-static df_status check_updates(const df_call *call, int ndim, const int64_t *shape,
-                               const df_tensor *indices, const df_tensor *updates, int axis,
-                               int batch_dims, bool nested, df_error *err)
+DF_ONCE(df_status, check_updates, (const df_call *call, int ndim, const int64_t *shape,
+                                   const df_tensor *indices, const df_tensor *updates, int axis,
+                                   int batch_dims, bool nested, df_error *err))
 {
     int64_t want[DF_MAX_NDIM];
     int n = 0;
@@ -229,7 +229,7 @@ static df_status set_output(const df_call *call, const df_tensor *updates, df_er
     return df_tensor_set(call->out[0], updates->dtype, (int)shape.n, shape.v, call->op->name, err);
 }
 
-static df_status infer_gather_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_gather_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0], *indices = call->in[1], *out = call->out[0];
     const int64_t batch_dims = call->attrs[BATCH_DIMS].i;
@@ -265,7 +265,7 @@ DF_OP(gather_grad) = {.name = "gather_grad", .kind = DF_GENERAL, .n_in = 2, .n_o
                       RUN_IN_FLOAT};
 
 /* Inputs: indices, updates. */
-static df_status infer_scatter_nd(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_scatter_nd, (const df_call *call, df_error *err))
 {
     const df_tensor *indices = call->in[0], *updates = call->in[1], *out = call->out[0];
     const int64_t axis = call->attrs[AXIS].i, batch_dims = call->attrs[BATCH_DIMS].i;
@@ -319,12 +319,12 @@ static df_status infer_into(const df_call *call, int64_t axis, bool nested, df_e
     return status == DF_OK ? df_infer_same(call, err) : status;
 }
 
-static df_status infer_update(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_update, (const df_call *call, df_error *err))
 {
     return infer_into(call, 0, true, err);
 }
 
-static df_status infer_combine(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_combine, (const df_call *call, df_error *err))
 {
     df_status status = check_arithmetic(call, 0, ADD, err);
     return status == DF_OK ? infer_update(call, err) : status;
@@ -379,7 +379,7 @@ DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
 /* tensor + gather_grad(updates, indices) if no row is selected twice; + scatter_nd if `nested`. */
 enum { ADD_AXIS, NESTED };
 
-static df_status infer_add_rows(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_add_rows, (const df_call *call, df_error *err))
 {
     df_status status = check_arithmetic(call, 0, ADD, err);
     return status == DF_OK
@@ -402,7 +402,7 @@ enum { NUM_SEGMENTS };
 
 /* Inputs: data, ids (whose shape is a prefix of that of data). num_segments -1: ids are sorted, and
  * there is one segment per id up to the last; otherwise negative ids are ignored. */
-static df_status infer_segment_sum(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_segment_sum, (const df_call *call, df_error *err))
 {
     const df_tensor *data = call->in[0], *ids = call->in[1];
     const int64_t n = call->attrs[NUM_SEGMENTS].i;
@@ -427,7 +427,7 @@ static df_status infer_segment_sum(const df_call *call, df_error *err)
 }
 
 /* Allocates the output for sorted ids. */
-static df_status count_segments(const df_call *call, df_error *err)
+DF_ONCE(df_status, count_segments, (const df_call *call, df_error *err))
 {
     const df_tensor *ids = call->in[1];
     df_tensor *out = call->out[0];

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static df_status infer_update_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_update_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[0];
     int64_t shape[DF_MAX_NDIM];
@@ -21,7 +21,7 @@ static df_status infer_update_grad(const df_call *call, df_error *err)
     return df_tensor_set(call->out[1], g->dtype, n, shape, call->op->name, err);
 }
 
-static int64_t update_grad_workspace(const df_call *call)
+DF_ONCE(int64_t, update_grad_workspace, (const df_call *call))
 {
     const df_tensor *g = call->in[0];
     int64_t bytes;
@@ -36,17 +36,17 @@ static df_status run_update_grad(const df_call *call, df_error *err)
     const size_t row_bytes = (size_t)(l.inner * df_dtypes[g->dtype].bytes);
     char *g_tensor = call->out[0]->data, *updates = call->out[1]->data;
     int64_t rows[CHUNK], *last = call->workspace; /* per row: the last update that wrote it */
-    df_status status = check_indices(call, &l, "tensor", err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, "tensor", err);
     if (status != DF_OK || g->size == 0) return status;
     if (g_tensor != g->data) memcpy(g_tensor, g->data, (size_t)df_tensor_bytes(g));
     for (int64_t j = 0; j < l.picks; j += CHUNK) {
         const int64_t n = df_min(l.picks - j, CHUNK);
-        resolve(&l, j, n, rows);
+        DF_SYM(df_resolve_indices)(&l, j, n, rows);
         for (int64_t i = 0; i < n; i++) last[rows[i]] = j + i;
     }
     for (int64_t j = 0; j < l.picks; j += CHUNK) {
         const int64_t n = df_min(l.picks - j, CHUNK);
-        resolve(&l, j, n, rows);
+        DF_SYM(df_resolve_indices)(&l, j, n, rows);
         for (int64_t i = 0; i < n; i++, updates += row_bytes) {
             if (last[rows[i]] == j + i)
                 memcpy(updates, g_tensor + rows[i] * (int64_t)row_bytes, row_bytes);
@@ -55,7 +55,7 @@ static df_status run_update_grad(const df_call *call, df_error *err)
     }
     for (int64_t j = 0; j < l.picks; j += CHUNK) {
         const int64_t n = df_min(l.picks - j, CHUNK);
-        resolve(&l, j, n, rows);
+        DF_SYM(df_resolve_indices)(&l, j, n, rows);
         for (int64_t i = 0; i < n; i++)
             memset(g_tensor + rows[i] * (int64_t)row_bytes, 0, row_bytes);
     }

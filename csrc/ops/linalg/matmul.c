@@ -73,7 +73,7 @@ static df_status infer_batch(const df_call *call, df_tensor *batch, df_error *er
     return status;
 }
 
-static df_status infer_of(const df_call *call, df_dtype dtype, df_error *err)
+DF_ONCE(df_status, infer_matmul, (const df_call *call, df_dtype dtype, df_error *err))
 {
     df_status status = check_shapes(call, err);
     if (status != DF_OK) return status;
@@ -94,7 +94,7 @@ static df_status infer_of(const df_call *call, df_dtype dtype, df_error *err)
 static df_status infer(const df_call *call, df_error *err)
 {
     df_status status = check_dtypes(call, err);
-    return status == DF_OK ? infer_of(call, call->in[0]->dtype, err) : status;
+    return status == DF_OK ? infer_matmul(call, call->in[0]->dtype, err) : status;
 }
 
 /* A df_gemm and its batch dimensions: those of the output, with adjacent ones merged if one stride
@@ -146,7 +146,7 @@ static void merge_rows(df_gemm *g)
     }
 }
 
-static void describe(const df_call *call, matmul *m)
+DF_ONCE(void, describe_matmul, (const df_call *call, matmul *m))
 {
     const df_tensor *a = call->in[0], *b = call->in[1], *out = call->out[0];
     df_gemm *g = &m->gemm;
@@ -167,15 +167,15 @@ static void describe(const df_call *call, matmul *m)
 static int64_t workspace(const df_call *call)
 {
     matmul m;
-    describe(call, &m);
+    describe_matmul(call, &m);
     return DF_SYM(df_gemm_workspace)(&m.gemm);
 }
 
 /* One multiplication and one addition per term of each element. */
-static double flops(const df_call *call)
+DF_ONCE(double, flops_of, (const df_call *call))
 {
     matmul m;
-    describe(call, &m);
+    describe_matmul(call, &m);
     double n = 2.0 * (double)m.gemm.m * (double)m.gemm.k * (double)m.gemm.n;
     for (int d = 0; d < m.gemm.batch_ndim; d++) n *= (double)m.gemm.batch_shape[d];
     return n;
@@ -189,7 +189,7 @@ static df_status fail_memory(const df_call *call, df_error *err)
 static df_status prepare(const df_call *call, void **prepared, df_error *err)
 {
     matmul m;
-    describe(call, &m);
+    describe_matmul(call, &m);
     *prepared = DF_SYM(df_gemm_plan_new)(&m.gemm);
     return *prepared ? DF_OK : fail_memory(call, err);
 }
@@ -203,7 +203,7 @@ static df_status run(const df_call *call, df_error *err)
         return DF_OK;
     }
     matmul m;
-    describe(call, &m);
+    describe_matmul(call, &m);
     DF_SYM(df_gemm)(&m.gemm, call->workspace);
     return DF_OK;
 }
@@ -212,28 +212,28 @@ DF_OP(matmul) = {.name = "matmul", .kind = DF_GENERAL, .cannot_fail = true,
                  .autocast = DF_AUTOCAST_LOWER, .n_in = 2, .n_out = 1, .n_attrs = 2,
                  .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                  .promote = 3, .infer = infer, .workspace = workspace, .run = run,
-                 .prepare = prepare, .release = free, .flops = flops};
+                 .prepare = prepare, .release = free, .flops = flops_of};
 
-static df_status infer_bytes(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_bytes, (const df_call *call, df_error *err))
 {
     for (int i = 0; i < 2; i++)
         if (call->in[i]->dtype != DF_I8 && call->in[i]->dtype != DF_U8)
             return df_fail_dtype(call, i, "int8 or uint8", err);
-    return infer_of(call, DF_I32, err);
+    return infer_matmul(call, DF_I32, err);
 }
 
 DF_OP(matmul_int32) = {.name = "matmul_int32", .kind = DF_GENERAL, .cannot_fail = true,
                        .n_in = 2, .n_out = 1, .n_attrs = 2,
                        .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL}},
                        .infer = infer_bytes, .workspace = workspace, .run = run,
-                       .prepare = prepare, .release = free, .flops = flops};
+                       .prepare = prepare, .release = free, .flops = flops_of};
 
 /* --- with an epilogue ------------------------------------------------------------------------- */
 
 static df_status prepare_product(const df_call *call, void **prepared, df_error *err)
 {
     matmul m;
-    describe(call, &m);
+    describe_matmul(call, &m);
     m.gemm.epilogue = DF_SYM(df_epilogue_piece);
     *prepared = DF_SYM(df_gemm_plan_new)(&m.gemm);
     return *prepared ? DF_OK : fail_memory(call, err);
@@ -254,8 +254,8 @@ EPILOGUE(bytes, 2, CODE, infer_bytes, workspace, prepare_product, run_product)
 DF_OP(matmul_cluster) = {EPILOGUE_OP(matmul), .name = "matmul_cluster", .n_attrs = 3,
                          .attrs = {{"transpose_a", DF_ATTR_BOOL}, {"transpose_b", DF_ATTR_BOOL},
                                    {"code", DF_ATTR_INTS}},
-                         .flops = flops};
+                         .flops = flops_of};
 DF_OP(matmul_int32_cluster) = {EPILOGUE_OP(bytes), .name = "matmul_int32_cluster", .n_attrs = 3,
                                .attrs = {{"transpose_a", DF_ATTR_BOOL},
                                          {"transpose_b", DF_ATTR_BOOL}, {"code", DF_ATTR_INTS}},
-                               .flops = flops};
+                               .flops = flops_of};

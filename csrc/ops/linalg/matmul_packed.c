@@ -71,7 +71,7 @@ DF_OP(pack_matrix) = {.name = "pack_matrix", .kind = DF_GENERAL, .cannot_fail = 
 
 /* --- products --------------------------------------------------------------------------------- */
 
-static df_gemm product_of(const df_call *call)
+DF_ONCE(df_gemm, product_of, (const df_call *call))
 {
     const df_tensor *a = call->in[0], *b = call->in[1];
     const int64_t k = a->shape[a->ndim - 1], n = call->attrs[COLUMNS].i;

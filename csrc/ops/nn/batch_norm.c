@@ -260,7 +260,7 @@ static df_status check(const df_call *call, const form *f, df_error *err)
     return status == DF_OK ? check_params(call, f, err) : status;
 }
 
-static df_status infer(const df_call *call, const form *f, df_error *err)
+DF_ONCE(df_status, infer_batch_norm, (const df_call *call, const form *f, df_error *err))
 {
     df_status status = check(call, f, err);
     if (status != DF_OK) return status;
@@ -290,7 +290,7 @@ static void set_areas(channels *ch)
     ch->n_chunks = df_ceil_div(ch->s * ch->c / ch->width, ch->chunk);
 }
 
-static channels channels_in(const df_call *call, const form *f)
+DF_ONCE(channels, channels_in, (const df_call *call, const form *f))
 {
     const df_tensor *x = x_of(call, f);
     channels ch = {.kind = {BY_DEVIATION, call->attrs[EPSILON].f}, .n = x->shape[0], .s = 1,
@@ -397,7 +397,7 @@ static int count_back(const df_call *call) { return call->n_in > 2 ? 3 : 1; }
     static const form op##_form = {groups, back};                                                \
     static df_status op##_infer(const df_call *call, df_error *err)                              \
     {                                                                                            \
-        return infer(call, &op##_form, err);                                                     \
+        return infer_batch_norm(call, &op##_form, err);                                          \
     }                                                                                            \
     static int64_t op##_workspace(const df_call *call)                                           \
     {                                                                                            \

@@ -216,7 +216,7 @@ static df_status check_values(const df_call *call, const job *j, df_error *err)
     return DF_OK;
 }
 
-static df_status run(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_ctc, (const df_call *call, df_error *err))
 {
     job j = job_of(call);
     const df_status status = check_values(call, &j, err);
@@ -251,7 +251,7 @@ static df_status check_sizes(const df_call *call, int64_t *rows, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_loss(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_loss, (const df_call *call, df_error *err))
 {
     int64_t rows = 0;
     const df_status status = check_sizes(call, &rows, err);
@@ -259,7 +259,7 @@ static df_status infer_loss(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], call->in[LOGITS]->dtype, 1, &rows, call->op->name, err);
 }
 
-static df_status infer_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_ctc_grad, (const df_call *call, df_error *err))
 {
     int64_t rows = 0;
     const df_tensor *logits = call->in[LOGITS];
@@ -273,9 +273,9 @@ static df_status infer_grad(const df_call *call, df_error *err)
 
 #define CTC_OP(op)                                                                               \
     .name = op, .kind = DF_GENERAL, .n_out = 1, .n_attrs = 2,                                    \
-    .attrs = {{"blank_index", DF_ATTR_INT}, {"time_major", DF_ATTR_BOOL}}, .run = run,           \
+    .attrs = {{"blank_index", DF_ATTR_INT}, {"time_major", DF_ATTR_BOOL}}, .run = run_ctc,       \
     .workspace = workspace, RUN_IN_FLOAT
 
 DF_OP(ctc_loss) = {CTC_OP("ctc_loss"), .n_in = 4, .promote = 1 << LOGITS,
                    .autocast = DF_AUTOCAST_FLOAT32, .infer = infer_loss};
-DF_OP(ctc_loss_grad) = {CTC_OP("ctc_loss_grad"), .n_in = 5, .infer = infer_grad};
+DF_OP(ctc_loss_grad) = {CTC_OP("ctc_loss_grad"), .n_in = 5, .infer = infer_ctc_grad};

@@ -276,7 +276,7 @@ static df_status check_values(const job *j, df_error *err)
     return DF_OK;
 }
 
-static df_status run(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_ctc_beam, (const df_call *call, df_error *err))
 {
     job j = job_of(call);
     const df_status status = check_values(&j, err);
@@ -287,7 +287,7 @@ static df_status run(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_ctc_beam, (const df_call *call, df_error *err))
 {
     const df_tensor *logits = call->in[LOGITS], *length = call->in[LENGTH];
     const int64_t width = call->attrs[WIDTH].i, top = call->attrs[TOP].i;
@@ -315,4 +315,4 @@ DF_OP(ctc_beam_search) = {
     .name = "ctc_beam_search", .kind = DF_GENERAL, .n_in = 2, .n_out = 2, .n_attrs = 3,
     .attrs = {{"blank_index", DF_ATTR_INT}, {"beam_width", DF_ATTR_INT},
               {"top_paths", DF_ATTR_INT}},
-    .infer = infer, .run = run, .workspace = workspace, RUN_IN_FLOAT};
+    .infer = infer_ctc_beam, .run = run_ctc_beam, .workspace = workspace, RUN_IN_FLOAT};

@@ -33,7 +33,7 @@ static void backward_task(void *context, int64_t begin, int64_t end)
 }
 
 /* Inputs: x; of the gradient: g, x. */
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_local_response, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[call->n_in - 1];
     if (x->dtype != DF_F32 && x->dtype != DF_F64)
@@ -76,7 +76,7 @@ static df_status run(const df_call *call, df_error *err)
     .promote = (1 << (n)) - 1, .n_attrs = 4,                                                     \
     .attrs = {{"depth_radius", DF_ATTR_INT}, {"bias", DF_ATTR_FLOAT}, {"alpha", DF_ATTR_FLOAT},  \
               {"beta", DF_ATTR_FLOAT}},                                                          \
-    .infer = infer, .run = run, RUN_IN_FLOAT
+    .infer = infer_local_response, .run = run, RUN_IN_FLOAT
 
 DF_OP(local_response_normalization) = {RESPONSE_OP("local_response_normalization", 1)};
 DF_OP(local_response_normalization_grad) = {RESPONSE_OP("local_response_normalization_grad", 2),

@@ -102,7 +102,7 @@ static df_status check(const df_call *call, const form *f, df_error *err)
     return status;
 }
 
-static df_status infer(const df_call *call, const form *f, df_error *err)
+DF_ONCE(df_status, infer_normalization, (const df_call *call, const form *f, df_error *err))
 {
     df_status status = check(call, f, err);
     if (status != DF_OK) return status;
@@ -164,8 +164,8 @@ static int64_t workspace(const df_call *call, const form *f)
 /* --- execution --- */
 
 /* The parameter as a whole row; a repeated one is written to `cursor`, which advances past it. */
-static const void *whole_row(const df_call *call, const form *f, const rows *r, int input,
-                             char **cursor)
+DF_ONCE(const void *, whole_row, (const df_call *call, const form *f, const rows *r, int input,
+                                  char **cursor))
 {
     const df_tensor *p = call->in[input], row = row_of(call, f);
     char *to = *cursor;
@@ -242,7 +242,7 @@ static df_status run(const df_call *call, const form *f)
     static const form op##_form = {mode, n_params, back};                                        \
     static df_status op##_infer(const df_call *call, df_error *err)                              \
     {                                                                                            \
-        return infer(call, &op##_form, err);                                                     \
+        return infer_normalization(call, &op##_form, err);                                       \
     }                                                                                            \
     static int64_t op##_workspace(const df_call *call)                                           \
     {                                                                                            \

@@ -129,8 +129,8 @@ static df_status check_dtypes(const df_call *call, const operands *o, df_error *
 }
 
 /* Checks that x has the shape of a state: (B, H). */
-static df_status check_state(const df_call *call, operands *o, const df_tensor *x, const char *what,
-                             df_error *err)
+DF_ONCE(df_status, check_state, (const df_call *call, operands *o, const df_tensor *x,
+                                 const char *what, df_error *err))
 {
     if (x && (x->ndim != 2 || !agrees(&o->rows, x, 0) || !agrees(&o->units, x, 1)))
         return fail_shape(call, what, x, "(batch, units) as the input and the recurrent kernel "
@@ -139,8 +139,8 @@ static df_status check_state(const df_call *call, operands *o, const df_tensor *
 }
 
 /* Checks that x has `width` elements per step and row. */
-static df_status check_steps(const df_call *call, operands *o, const df_tensor *x, int64_t *width,
-                             const char *what, df_error *err)
+DF_ONCE(df_status, check_steps, (const df_call *call, operands *o, const df_tensor *x,
+                                 int64_t *width, const char *what, df_error *err))
 {
     if (x->ndim == 3 && agrees(o->time_major ? &o->steps : &o->rows, x, 0) &&
         agrees(o->time_major ? &o->rows : &o->steps, x, 1) && agrees(width, x, 2))
@@ -151,7 +151,7 @@ static df_status check_steps(const df_call *call, operands *o, const df_tensor *
                    width == &o->units ? "units" : "features");
 }
 
-static df_status check_kernels(const df_call *call, operands *o, df_error *err)
+DF_ONCE(df_status, check_kernels, (const df_call *call, operands *o, df_error *err))
 {
     const long long gates = df_cell_gates(o->cell);
     const df_tensor *u = o->recurrent, *w = o->kernel;
@@ -168,7 +168,7 @@ static df_status check_kernels(const df_call *call, operands *o, df_error *err)
     return DF_OK;
 }
 
-static df_status check_biases(const df_call *call, operands *o, df_error *err)
+DF_ONCE(df_status, check_biases, (const df_call *call, operands *o, df_error *err))
 {
     const long long gates = df_cell_gates(o->cell);
     const df_tensor *u = o->recurrent, *b = o->bias;
@@ -218,8 +218,8 @@ static df_status check(const df_call *call, operands *o, df_error *err)
 }
 
 /* Bytes of residuals per row and step. */
-static df_status residual_bytes(const df_call *call, const operands *o, int64_t *bytes,
-                                df_error *err)
+DF_ONCE(df_status, residual_bytes, (const df_call *call, const operands *o, int64_t *bytes,
+                                    df_error *err))
 {
     *bytes = DF_UNKNOWN;
     if (o->units == DF_UNKNOWN ||
@@ -301,7 +301,7 @@ static void *data_of(const df_tensor *x) { return x ? x->data : NULL; }
 /* The data of the next output, or NULL if the cell does not have it. */
 static void *next(df_tensor *const **out, bool there) { return there ? (*(*out)++)->data : NULL; }
 
-static df_recurrence describe(const df_call *call, const operands *of)
+DF_ONCE(df_recurrence, describe_recurrent, (const df_call *call, const operands *of))
 {
     const operands o = *of;
     df_tensor *const *out = call->out;
@@ -343,7 +343,7 @@ static int64_t lengths_bytes(const df_recurrence *r)
 static int64_t workspace(const df_call *call)
 {
     const operands o = operands_of(call);
-    const df_recurrence r = describe(call, &o);
+    const df_recurrence r = describe_recurrent(call, &o);
     return lengths_bytes(&r) + (o.form == GRADIENT ? DF_SYM(df_recurrence_grad_workspace)(&r)
                                                    : DF_SYM(df_recurrence_workspace)(&r));
 }
@@ -352,7 +352,7 @@ static int64_t workspace(const df_call *call)
 static double flops(const df_call *call)
 {
     const operands o = operands_of(call);
-    const df_recurrence r = describe(call, &o);
+    const df_recurrence r = describe_recurrent(call, &o);
     const bool gradient = o.form == GRADIENT;
     const double width = (double)r.units * df_cell_gates(o.cell);
     const double states = (gradient ? 4 : 2) * (double)r.units;
@@ -376,7 +376,7 @@ static df_status read_lengths(const df_call *call, const df_tensor *x, int64_t s
 static df_status run(const df_call *call, df_error *err)
 {
     const operands o = operands_of(call);
-    df_recurrence r = describe(call, &o);
+    df_recurrence r = describe_recurrent(call, &o);
     int64_t *lengths = call->workspace;
     df_status status = read_lengths(call, o.lengths, r.steps, lengths, err);
     if (status != DF_OK) return status;

@@ -89,7 +89,7 @@ static void shape_of_all(const df_call *call, int n, int64_t *shape)
     }
 }
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_softmax, (const df_call *call, df_error *err))
 {
     int axis;
     int64_t shape[DF_MAX_NDIM];
@@ -181,7 +181,7 @@ static void half_task(void *context, int64_t begin, int64_t end)
     df_buffer_release(memory);
 }
 
-static job job_of(const df_call *call, const kernel *kernel)
+DF_ONCE(job, job_of, (const df_call *call, const kernel *kernel))
 {
     const df_tensor *x = call->in[0];
     int axis = 0;
@@ -255,14 +255,14 @@ RUN(cross_grad)
     .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_in = n, .n_out = 1, .n_attrs = 1,    \
     .promote = (1 << (n)) - 1, .attrs = {{"axis", DF_ATTR_INT, .open = true}}
 
-DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer, RUN_BOTH(softmax)};
-DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer, RUN_BOTH(log_softmax)};
-DF_OP(softmax_grad) = {AXIS_OP("softmax_grad", 2), .infer = infer, RUN_BOTH(softmax_grad)};
-DF_OP(log_softmax_grad) = {AXIS_OP("log_softmax_grad", 2), .infer = infer,
+DF_OP(softmax) = {AXIS_OP("softmax", 1), .infer = infer_softmax, RUN_BOTH(softmax)};
+DF_OP(log_softmax) = {AXIS_OP("log_softmax", 1), .infer = infer_softmax, RUN_BOTH(log_softmax)};
+DF_OP(softmax_grad) = {AXIS_OP("softmax_grad", 2), .infer = infer_softmax, RUN_BOTH(softmax_grad)};
+DF_OP(log_softmax_grad) = {AXIS_OP("log_softmax_grad", 2), .infer = infer_softmax,
                            RUN_BOTH(log_softmax_grad)};
 
 /* Inputs: labels, logits, and for the gradient g, which lacks the axis. */
-static df_status infer_cross(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_cross, (const df_call *call, df_error *err))
 {
     int axis, ndim = 0;
     int64_t shape[DF_MAX_NDIM];
@@ -276,7 +276,7 @@ static df_status infer_cross(const df_call *call, df_error *err)
     return df_tensor_set(call->out[0], call->in[0]->dtype, ndim, shape, call->op->name, err);
 }
 
-static df_status infer_cross_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_cross_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *g = call->in[2], *out = call->out[0];
     df_status status = infer_cross(call, err); /* sets the shape of the loss, to compare g with */
@@ -318,7 +318,7 @@ static df_status check_sparse(const df_call *call, df_error *err)
                    df_shape_text(logits->ndim, logits->shape).text);
 }
 
-static df_status infer_sparse(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_sparse, (const df_call *call, df_error *err))
 {
     const df_tensor *labels = call->in[LABELS], *logits = call->in[LOGITS];
     df_status status = check_sparse(call, err);
@@ -327,7 +327,7 @@ static df_status infer_sparse(const df_call *call, df_error *err)
                          err);
 }
 
-static df_status infer_sparse_grad(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_sparse_grad, (const df_call *call, df_error *err))
 {
     const df_tensor *labels = call->in[LABELS], *logits = call->in[LOGITS], *g = call->in[G];
     df_status status = check_sparse(call, err);

@@ -50,7 +50,7 @@ static df_status check_matrix(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_product(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_quantized, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_status status = check_matrix(call, err);
@@ -88,7 +88,7 @@ static df_status run_product(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static double product_flops(const df_call *call)
+DF_ONCE(double, product_flops, (const df_call *call))
 {
     const df_quantized q = quantized_of(call);
     return 2.0 * (double)rows_of(call) * (double)q.n * (double)q.k;
@@ -99,6 +99,6 @@ DF_OP(matmul_quantized) = {.name = "matmul_quantized", .kind = DF_GENERAL, .cann
                            .n_in = 4, .n_out = 1, .n_attrs = 4,
                            .attrs = {{"bits", DF_ATTR_INT}, {"group_size", DF_ATTR_INT},
                                      {"channels", DF_ATTR_INT}, {"depth", DF_ATTR_INT}},
-                           .infer = infer_product,
+                           .infer = infer_quantized,
                            .workspace = product_workspace, .run = run_product,
                            .flops = product_flops};

@@ -202,7 +202,7 @@ static df_status run_binomial(const df_call *call, df_error *err)
     return draw_all(call, draw_binomial, 0, 200);
 }
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_draw, (const df_call *call, df_error *err))
 {
     const df_tensor *first = call->in[1], *last = call->in[call->n_in - 1];
     df_status st = df_infer_key(call, err);
@@ -216,7 +216,8 @@ static df_status infer(const df_call *call, df_error *err)
 }
 
 #define DISTRIBUTION(op)                                                                         \
-    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_out = 1, .infer = infer, RUN_IN_FLOAT
+    .name = op, .kind = DF_GENERAL, .cannot_fail = true, .n_out = 1, .infer = infer_draw,        \
+    RUN_IN_FLOAT
 
 DF_OP(random_gamma) = {DISTRIBUTION("random_gamma"), .n_in = 2, .promote = 2, .run = run_gamma};
 DF_OP(random_poisson) = {DISTRIBUTION("random_poisson"), .n_in = 2, .promote = 2,

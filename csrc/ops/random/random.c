@@ -88,7 +88,7 @@ static df_status infer_shape(const df_call *call, df_error *err)
                          call->op->name, err);
 }
 
-static df_status infer_float(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_float, (const df_call *call, df_error *err))
 {
     df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
     if (dtype != DF_F32 && dtype != DF_F64)
@@ -97,7 +97,7 @@ static df_status infer_float(const df_call *call, df_error *err)
     return infer_shape(call, err);
 }
 
-static df_status infer_uniform(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_uniform, (const df_call *call, df_error *err))
 {
     double low = call->attrs[FIRST].f, high = call->attrs[SECOND].f;
     if (!(low <= high) || !isfinite(high - low))
@@ -185,7 +185,7 @@ static void ints_8(const fill *f, const uint64_t *words, int64_t n_groups, void 
     }
 }
 
-static df_status infer_integers(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_integers, (const df_call *call, df_error *err))
 {
     df_dtype dtype = (df_dtype)call->attrs[DTYPE_OUT].i;
     int64_t low = call->attrs[FIRST].i, high = call->attrs[SECOND].i;
@@ -222,7 +222,7 @@ DF_OP(random_integers) = {
               {"minval", DF_ATTR_INT, .open = true}, {"maxval", DF_ATTR_INT, .open = true}},
     .infer = infer_integers, .run = run_integers};
 
-static df_status infer_permutation(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_permutation, (const df_call *call, df_error *err))
 {
     int64_t n = call->attrs[N].i;
     df_status st = df_infer_key(call, err);
@@ -262,7 +262,7 @@ DF_OP(random_permutation) = {.name = "random_permutation", .kind = DF_GENERAL, .
                              .infer = infer_permutation, .run = run_permutation};
 
 /* Returns the key in the state of a generator and advances the state by one draw. */
-static df_status infer_next_key(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_next_key, (const df_call *call, df_error *err))
 {
     const int64_t two = 2;
     const df_tensor *state = call->in[0];

@@ -53,7 +53,7 @@ static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumpro
 static const block_fn of_logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
 static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_scan, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     int axis;
@@ -69,13 +69,13 @@ static df_status infer(const df_call *call, df_error *err)
 
 static df_status infer_cumprod(const df_call *call, df_error *err)
 {
-    return cumprod[call->in[0]->dtype] ? infer(call, err)
+    return cumprod[call->in[0]->dtype] ? infer_scan(call, err)
                                        : df_fail_dtype(call, 0, "a real number dtype", err);
 }
 
 static df_status infer_logsumexp(const df_call *call, df_error *err)
 {
-    return of_logsumexp[call->in[0]->dtype] ? infer(call, err)
+    return of_logsumexp[call->in[0]->dtype] ? infer_scan(call, err)
                                          : df_fail_dtype(call, 0, "a floating dtype", err);
 }
 
@@ -108,7 +108,8 @@ static void block_task(void *context, int64_t begin, int64_t end)
 }
 
 /* Cost per element: `alone` if inner is 1, otherwise `among`. */
-static df_status run(const df_call *call, const block_fn *fns, double alone, double among)
+DF_ONCE(df_status, run_along, (const df_call *call, const block_fn *fns, double alone,
+                               double among))
 {
     const df_tensor *x = call->in[0];
     int axis = 0;
@@ -128,22 +129,22 @@ static df_status run(const df_call *call, const block_fn *fns, double alone, dou
 static df_status run_cumsum(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, cumsum, 1, 0.2);
+    return run_along(call, cumsum, 1, 0.2);
 }
 static df_status run_cumprod(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, cumprod, 1, 0.2);
+    return run_along(call, cumprod, 1, 0.2);
 }
 static df_status run_recurrence(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, of_recurrence, 1, 0.2);
+    return run_along(call, of_recurrence, 1, 0.2);
 }
 static df_status run_logsumexp(const df_call *call, df_error *err)
 {
     (void)err;
-    return run(call, of_logsumexp, 25, 25);
+    return run_along(call, of_logsumexp, 25, 25);
 }
 
 #define CUMULATIVE_OP(op)                                                                        \
@@ -152,12 +153,12 @@ static df_status run_logsumexp(const df_call *call, df_error *err)
               {"reverse", DF_ATTR_BOOL}},                                                        \
     RUN_IN_FLOAT
 
-DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer,
+DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer_scan,
                  .run = run_cumsum};
 DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer_cumprod,
                   .run = run_cumprod};
 /* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
-DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2, .infer = infer,
-                                .run = run_recurrence};
+DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2,
+                                .infer = infer_scan, .run = run_recurrence};
 DF_OP(cumulative_logsumexp) = {CUMULATIVE_OP("cumulative_logsumexp"), .n_in = 1,
                                .infer = infer_logsumexp, .run = run_logsumexp};

@@ -40,7 +40,7 @@ typedef struct {
 static const search argmax[DF_N_DTYPES] = SEARCHES(argmax);
 static const search argmin[DF_N_DTYPES] = SEARCHES(argmin);
 
-static df_status infer(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_reduce_arg, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_dtype index = (df_dtype)call->attrs[OUTPUT_TYPE].i;
@@ -160,7 +160,7 @@ static df_status run_argmin(const df_call *call, df_error *err) { return run(cal
 #define ARG_OP(op)                                                                               \
     .name = op, .kind = DF_REDUCTION, .n_in = 1, .n_out = 1, .n_attrs = 2,                       \
     .attrs = {{"axis", DF_ATTR_INT, .axis = true}, {"output_type", DF_ATTR_DTYPE}},              \
-    .infer = infer,                                                                              \
+    .infer = infer_reduce_arg,                                                                   \
     .workspace = workspace, RUN_IN_FLOAT
 
 DF_OP(argmax) = {ARG_OP("argmax"), .run = run_argmax};

@@ -71,7 +71,7 @@ static int64_t n_slots(int64_t n)
     return slots;
 }
 
-static int64_t unique_workspace(const df_call *call)
+DF_ONCE(int64_t, unique_workspace, (const df_call *call))
 {
     const int64_t n = call->in[0]->size;
     int64_t bytes;
@@ -81,7 +81,7 @@ static int64_t unique_workspace(const df_call *call)
     return bytes;
 }
 
-static df_status infer_unique(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_unique, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const df_dtype type = (df_dtype)call->attrs[OUT_IDX].i;
@@ -110,7 +110,7 @@ static df_status allocate(const df_call *call, int output, int ndim, const int64
     return status == DF_OK ? df_tensor_alloc(out, call->op->name, err) : status;
 }
 
-static df_status run_unique(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_unique, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t n = x->size, bytes = df_dtypes[x->dtype].bytes, slots = n_slots(n);
@@ -150,7 +150,7 @@ DF_OP(unique) = {.name = "unique", .kind = DF_GENERAL, .data_dependent_shape = t
 
 enum { MINLENGTH, MAXLENGTH, DTYPE_OUT };
 
-static df_status infer_bincount(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_bincount, (const df_call *call, df_error *err))
 {
     const int64_t minimum = call->attrs[MINLENGTH].i, maximum = call->attrs[MAXLENGTH].i;
     const int64_t unknown = DF_UNKNOWN;
@@ -256,7 +256,7 @@ static void count_values(df_tensor *out, const df_tensor *x)
     }
 }
 
-static df_status run_bincount(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_bincount, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t maximum = call->attrs[MAXLENGTH].i;
@@ -281,7 +281,7 @@ DF_OP(bincount) = {.name = "bincount", .kind = DF_GENERAL, .data_dependent_shape
 
 enum { NUM_CLASSES, MATRIX_DTYPE };
 
-static df_status infer_confusion(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_confusion, (const df_call *call, df_error *err))
 {
     const df_tensor *labels = call->in[0], *predictions = call->in[1];
     const df_dtype type = (df_dtype)call->attrs[MATRIX_DTYPE].i;
@@ -315,7 +315,7 @@ static df_status check_classes(const df_call *call, const df_tensor *x, const ch
     return DF_OK;
 }
 
-static df_status run_confusion(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_confusion, (const df_call *call, df_error *err))
 {
     const df_tensor *labels = call->in[0], *predictions = call->in[1];
     df_tensor *out = call->out[0];

@@ -65,7 +65,7 @@ static void search_block(void *context, int64_t begin, int64_t end)
     }
 }
 
-static df_status infer_searchsorted(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_searchsorted, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0], *v = call->in[1];
     const df_dtype type = (df_dtype)call->attrs[OUT_TYPE].i;
@@ -130,7 +130,7 @@ static void rank_block(void *context, int64_t begin, int64_t end)
     }
 }
 
-static df_status infer_in_top_k(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_in_top_k, (const df_call *call, df_error *err))
 {
     const df_tensor *targets = call->in[0], *predictions = call->in[1];
     if (targets->dtype != DF_I32 && targets->dtype != DF_I64)

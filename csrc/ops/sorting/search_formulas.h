@@ -48,8 +48,9 @@ DF_INLINE int64_t FN(position)(const T *x, int64_t n, T v, bool right)
     return right ? FN(bound)(x, n, v, true) : FN(bound)(x, n, v, false);
 }
 
-static void FN(search)(const void *row, int64_t n, const void *values, int64_t m, bool right,
-                       int64_t *out)
+/* Scalar code, so one level suffices. */
+DF_ONCE(void, FN(search), (const void *row, int64_t n, const void *values, int64_t m, bool right,
+                           int64_t *out))
 {
     const T *x = row, *v = values;
     int64_t j = 0;

@@ -425,7 +425,7 @@ static df_status check_input(const df_call *call, bool indices, df_error *err)
     return DF_OK;
 }
 
-static df_status infer_sort(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_sort, (const df_call *call, df_error *err))
 {
     df_status status = check_input(call, false, err);
     return status == DF_OK ? df_infer_same(call, err) : status;
@@ -443,7 +443,7 @@ DF_OP(sort) = {.name = "sort", .kind = DF_GENERAL, .cannot_fail = true,
                .attrs = {{"descending", DF_ATTR_BOOL}}, .infer = infer_sort, .run = run_values,
                RUN_IN_FLOAT};
 
-static df_status infer_argsort(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_argsort, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     df_status status = check_input(call, true, err);
@@ -466,7 +466,7 @@ DF_OP(argsort) = {.name = "argsort", .kind = DF_GENERAL, .cannot_fail = true,
 
 enum { K };
 
-static df_status infer_top_k(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_top_k, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const int64_t k = call->attrs[K].i;

@@ -49,7 +49,7 @@ static const kernel KERNELS[DF_N_DTYPES] = {
     DF_OF_ALL(F64, {product_rows_f64}),
 };
 
-static df_status infer_product(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_sparse_matmul, (const df_call *call, df_error *err))
 {
     const df_tensor *indices = call->in[0], *values = call->in[1], *dense = call->in[2];
     const int64_t rows = call->attrs[ROWS].i;
@@ -189,5 +189,5 @@ DF_OP(sparse_dense_matmul) = {.name = "sparse_dense_matmul", .kind = DF_GENERAL,
                               .n_out = 1, .n_attrs = 2, .promote = 6,
                               .attrs = {{"rows", DF_ATTR_INT, .open = true},
                                         {"adjoint", DF_ATTR_BOOL}},
-                              .infer = infer_product, .run = run_product, RUN_IN_FLOAT,
+                              .infer = infer_sparse_matmul, .run = run_product, RUN_IN_FLOAT,
                               .flops = product_flops};

@@ -182,10 +182,10 @@ static df_status run_rows(const df_call *call, int grad, update u, variant v, do
 {
     const df_tensor *var = call->in[0];
     const layout l = lay_out(var->ndim, var->shape, call->in[grad + 1], 0, 0, false);
-    df_status status = check_indices(call, &l, "the variable", err);
+    df_status status = DF_SYM(df_check_indices)(call, &l, "the variable", err);
     if (status != DF_OK || var->size == 0 || (l.picks == 0 && v.e == NAMED)) return status;
-    rows_update r = {.u = u, .picks = sort_row_indices(&l, call->workspace), .n = l.picks,
-                     .inner = l.inner, .dtype = var->dtype};
+    rows_update r = {.u = u, .picks = DF_SYM(df_sort_row_indices)(&l, call->workspace),
+                     .n = l.picks, .inner = l.inner, .dtype = var->dtype};
     const int64_t grain = df_max(GRAIN / df_max(l.inner, 1), 1);
     const double row_cost = 10 + cost * (double)(l.inner * u.bytes) / 4;
     if (v.e == NAMED) df_parallel_for(l.picks, grain, row_cost, named_block, &r);

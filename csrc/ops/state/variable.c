@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static df_status infer_assign(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_assign, (const df_call *call, df_error *err))
 {
     const df_tensor *var = call->in[0], *value = call->in[1];
     if (var->dtype != value->dtype || !df_may_be_same_shape(var, value))
@@ -14,7 +14,7 @@ static df_status infer_assign(const df_call *call, df_error *err)
     return DF_OK;
 }
 
-static df_status run_assign(const df_call *call, df_error *err)
+DF_ONCE(df_status, run_assign, (const df_call *call, df_error *err))
 {
     (void)err;
     if (call->in[0]->size && call->in[0]->data != call->in[1]->data)

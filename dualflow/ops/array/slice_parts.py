@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dualflow.dtypes import DType
 
-MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/ops/array/slices.h
+MISSING = -(2**63)      # an omitted begin or end, as in x[::2]; as in csrc/op/slices.h
 # Kinds: begin:end:stride, one element, a new dimension, a block of `end` elements (-1: the rest)
 SLICE, INDEX, NEW, BLOCK = 0, 1, 2, 3
 KEYS = ("begin", "end", "strides", "kind")

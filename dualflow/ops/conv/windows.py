@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dualflow.ops.types import TensorLike
 
-# Padding rules, defined in csrc/ops/conv/windows.h.
+# Padding rules, defined in csrc/op/windows.h.
 PADDED, SAME, SPREAD = 0, 1, 2
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}

@@ -1,7 +1,7 @@
 /* Checks of a loop: its operands must match its body, as far as shapes are known. */
-#include "ops/control_flow/loop.h"
+#include "op/loop_check.h"
 
-bool DF_SYM(df_loop_find)(const df_call *call, df_loop *l)
+bool df_loop_find(const df_call *call, df_loop *l)
 {
     const df_attr *attrs = call->attrs;
     const bool tested = attrs[HAS_CONDITION].i, limited = attrs[MAX_TRIP_COUNT].i < 0;
@@ -25,7 +25,7 @@ bool DF_SYM(df_loop_find)(const df_call *call, df_loop *l)
 
 static bool is_scalar(const df_tensor *t, df_dtype dtype) { return t->dtype == dtype && !t->ndim; }
 
-int64_t DF_SYM(df_loop_row_bytes)(const df_tensor *t)
+int64_t df_loop_row_bytes(const df_tensor *t)
 {
     int64_t n = df_dtypes[t->dtype].bytes;
     for (int d = 1; d < t->ndim; d++) {
@@ -41,7 +41,7 @@ static int64_t given_bytes(const df_call *call, const df_loop *l, int i)
     const df_tensor *t = call->in[i];
     if (i >= l->sliced && i < l->captured)
         return df_loop_is_packed(t, call->bodies->types[0].in_bytes[i])
-                   ? -1 : DF_SYM(df_loop_row_bytes)(t);
+                   ? -1 : df_loop_row_bytes(t);
     return t->size < 0 ? -1 : df_tensor_bytes(t);
 }
 
@@ -100,13 +100,13 @@ static df_status check_output(const df_call *call, const df_loop *l, int i, df_e
                    df_tensor_text(t).text);
 }
 
-df_status DF_SYM(df_loop_infer)(const df_call *call, df_error *err)
+df_status df_loop_infer(const df_call *call, df_error *err)
 {
     const df_bodies *bodies = call->bodies;
     df_loop l;
     df_status status = DF_OK;
     if (!bodies) return df_fail(err, DF_UNIMPLEMENTED, "loop: has no body");
-    if (!DF_SYM(df_loop_find)(call, &l) || bodies->n != 1 || bodies->types[0].n_in != call->n_in ||
+    if (!df_loop_find(call, &l) || bodies->n != 1 || bodies->types[0].n_in != call->n_in ||
         bodies->types[0].n_out != l.n_out || (l.keep_going >= 0 && call->attrs[REVERSE].i))
         return df_fail(err, DF_INVALID_ARGUMENT,
                        "loop: %d inputs and %d outputs do not match the body or the attributes",

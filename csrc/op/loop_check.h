@@ -1,6 +1,6 @@
 /* The op loop: the positions of its operands, and its checks. */
-#ifndef DF_LOOP_H
-#define DF_LOOP_H
+#ifndef DF_LOOP_CHECK_H
+#define DF_LOOP_CHECK_H
 
 #include "op/op.h"
 
@@ -18,10 +18,10 @@ typedef struct {
 } df_loop;
 
 /* Computes the positions; returns false if the numbers of operands do not match the attributes. */
-bool DF_SYM(df_loop_find)(const df_call *call, df_loop *l);
+bool df_loop_find(const df_call *call, df_loop *l);
 /* Bytes of a row; -1 if unknown. */
-int64_t DF_SYM(df_loop_row_bytes)(const df_tensor *t);
-df_status DF_SYM(df_loop_infer)(const df_call *call, df_error *err);
+int64_t df_loop_row_bytes(const df_tensor *t);
+df_status df_loop_infer(const df_call *call, df_error *err);
 
 /* True if rows are packed, given the row size that the body expects. */
 static inline bool df_loop_is_packed(const df_tensor *t, int64_t row)

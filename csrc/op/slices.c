@@ -1,36 +1,8 @@
-/* Basic indexing: keys, one per dimension or new dimension, resolved against a shape like Python
- * slices. Keys are four lists of equal length: begin, end, strides, kind. */
-#ifndef DF_SLICES_H
-#define DF_SLICES_H
+/* Basic indexing: keys resolved against a shape. */
+#include "op/slices.h"
 
-#include "ops/array/strided.h"
-
-#define DF_SLICE_MISSING INT64_MIN /* an omitted begin or end, as in x[::2] */
-
-typedef enum {
-    DF_KEY_SLICE, /* begin:end:stride of the next dimension */
-    DF_KEY_INDEX, /* element `begin` of the next dimension, which is dropped */
-    DF_KEY_NEW,   /* a new dimension of size 1 */
-    DF_KEY_BLOCK  /* `end` elements of the next dimension from `begin` on, all inside it; -1: the
-                   * rest */
-} df_key_kind;
-
-#define DF_SLICE_ATTRS \
-    {"begin", DF_ATTR_INTS, .open = true}, {"end", DF_ATTR_INTS, .open = true}, \
-        {"strides", DF_ATTR_INTS, .open = true}, {"kind", DF_ATTR_INTS}
-
-/* Per dimension of the tensor: first element, step and number of elements; and the shape of the
- * result. Sizes in unknown dimensions are unknown. */
-typedef struct {
-    int64_t begin[DF_MAX_NDIM], stride[DF_MAX_NDIM], size[DF_MAX_NDIM];
-    int out_ndim;
-    int64_t out_shape[DF_MAX_NDIM];
-} df_slices;
-
-/* Python's slice(begin, end, stride).indices(n), except that begin of an empty slice is 0, so that
- * every offset is inside the tensor. */
-static inline void df_slice_indices(int64_t begin, int64_t end, int64_t stride, int64_t n,
-                                    int64_t *first, int64_t *count)
+void df_slice_indices(int64_t begin, int64_t end, int64_t stride, int64_t n, int64_t *first,
+                      int64_t *count)
 {
     const int64_t low = stride < 0 ? -1 : 0, high = stride < 0 ? n - 1 : n;
     if (begin == DF_SLICE_MISSING) begin = stride < 0 ? high : low;
@@ -43,9 +15,9 @@ static inline void df_slice_indices(int64_t begin, int64_t end, int64_t stride, 
     *first = *count ? begin : 0;
 }
 
-static inline df_status df_slices_key(df_slices *s, int64_t begin, int64_t end, int64_t stride,
-                                      df_key_kind kind, int dim, const int64_t *shape,
-                                      const char *op, df_error *err)
+static df_status resolve_key(df_slices *s, int64_t begin, int64_t end, int64_t stride,
+                             df_key_kind kind, int dim, const int64_t *shape, const char *op,
+                             df_error *err)
 {
     const int64_t n = shape[dim];
     s->stride[dim] = 1;
@@ -85,9 +57,8 @@ static inline df_status df_slices_key(df_slices *s, int64_t begin, int64_t end, 
     return DF_OK;
 }
 
-/* keys: the four lists. Dimensions without a key are taken whole. */
-static inline df_status df_slices_resolve(df_slices *s, const df_attr *keys, int ndim,
-                                          const int64_t *shape, const char *op, df_error *err)
+df_status df_slices_resolve(df_slices *s, const df_attr *keys, int ndim, const int64_t *shape,
+                            const char *op, df_error *err)
 {
     const int64_t n = keys[0].list.n;
     int64_t added = 0, dropped = 0;
@@ -113,8 +84,8 @@ static inline df_status df_slices_resolve(df_slices *s, const df_attr *keys, int
             s->out_shape[s->out_ndim++] = 1;
             continue;
         }
-        df_status status = df_slices_key(s, keys[0].list.v[i], keys[1].list.v[i],
-                                         keys[2].list.v[i], kind, dim++, shape, op, err);
+        df_status status = resolve_key(s, keys[0].list.v[i], keys[1].list.v[i],
+                                       keys[2].list.v[i], kind, dim++, shape, op, err);
         if (status != DF_OK) return status;
     }
     for (; dim < ndim; dim++) {
@@ -124,5 +95,3 @@ static inline df_status df_slices_resolve(df_slices *s, const df_attr *keys, int
     }
     return DF_OK;
 }
-
-#endif
