@@ -71,8 +71,9 @@ class QuantizedMatrix(Operand, Composite):
     the sum of x is subtracted: its error is that of a float32 sum of larger terms, and a row of x
     with an infinity gives NaN.
 
-    Gradients are those with respect to x; they multiply with the dequantised matrix. A gradient
-    with respect to the quantised weights raises InvalidArgumentError.
+    Gradients of a product are those with respect to x; they multiply with the dequantised matrix. A
+    gradient of a product with respect to the scales raises InvalidArgumentError. `dequantize` has
+    gradients with respect to the scales: `GradientTape.watch` watches them.
 
     `df.nest` flattens the matrix, so traced functions accept, capture and return it, and saved
     models and exported programs contain the integers.
