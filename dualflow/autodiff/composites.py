@@ -6,7 +6,14 @@ from __future__ import annotations
 from dualflow._core import TensorBase
 from dualflow._util.frames import warn
 from dualflow.errors import DTypeError, GradientWarning
-from dualflow.nest import Composite, flatten, flatten_tensors, is_composite, pack_sequence_as, rebuild
+from dualflow.nest import (
+    Composite,
+    flatten,
+    flatten_tensors,
+    is_composite,
+    pack_sequence_as,
+    rebuild,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -51,8 +51,8 @@ class LossScaleOptimizer(Module):
 
     Notes
     -----
-    `inner_optimizer` may be a `distribute.DistributedOptimizer`: gradients are reduced first, so that
-    all ranks skip the same updates.
+    `inner_optimizer` may be a `distribute.DistributedOptimizer`: gradients are reduced before they
+    are tested, so that all ranks skip the same updates.
 
     The rules of Keras 3, except that the scale is not doubled to infinity. Source: Micikevicius et
     al., "Mixed precision training", ICLR 2018. Dtypes with the range of float32 need no scale. A

@@ -229,8 +229,9 @@ def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: Tenso
     -----
     Values beyond the range saturate; NaN stays NaN. Ties round up, as in TensorFlow. The gradient
     of an element goes to `inputs` if the element is within the nudged range, inclusive, to `min` if
-    it is below, and to `max` if it is above; NaN has the gradient 0. Source: Jacob et al., Quantization and Training of
-    Neural Networks for Efficient Integer-Arithmetic-Only Inference (2018).
+    it is below, and to `max` if it is above; NaN has the gradient 0. Source: Jacob et al.,
+    Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference
+    (2018).
 
     Examples
     --------

@@ -40,9 +40,9 @@ NARROW = float16, bfloat16
 class QuantizedMatrix(Operand, Composite):
     """A matrix of 8-bit or 4-bit integers with a scale per group: ``(integer - zero) * scale``.
 
-    `quantize_weights` creates it, or `matrix_from_integers`. ``x @ q`` and `df.matmul` multiply with it from the right, and
-    `df.gather` returns rows. Elements are dequantised in registers, so a product with few rows
-    takes the time of reading the integers.
+    `quantize_weights` or `matrix_from_integers` creates it. ``x @ q`` and `df.matmul` multiply with
+    it from the right, and `df.gather` returns rows. Elements are dequantised in registers, so a
+    product with few rows takes the time of reading the integers.
 
     Attributes
     ----------
