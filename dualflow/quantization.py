@@ -15,6 +15,9 @@ from dualflow.ops.quantization.fake_quant import (
     fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
 )
+from dualflow.ops.quantization.integer_weights import (
+    matrix_from_integers as matrix_from_integers,
+)
 from dualflow.ops.quantization.quantized_weights import (
     QuantizedMatrix as QuantizedMatrix,
     quantize_weights as quantize_weights,

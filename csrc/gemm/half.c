@@ -3,13 +3,24 @@
 #include "simd/lanes_half.h"
 #include "gemm/kernel.h"
 
+#define LINE 32      /* elements of a cache line */
+#define AHEAD 1024   /* elements: the next piece of a kernel, often in L3 or memory */
 #define STRIP 64     /* elements along k per transposed strip of lines */
 #define MOST_LINES 64 /* in a panel */
 
 void DF_SYM(df_copy_wide)(df_dtype stored, int64_t n, void *to, const void *from)
 {
-    if (df_is_reduced_float(stored)) df_widen(stored, n, to, from);
-    else memcpy(to, from, (size_t)(n * df_dtypes[stored].bytes));
+    if (!df_is_reduced_float(stored)) {
+        memcpy(to, from, (size_t)(n * df_dtypes[stored].bytes));
+        return;
+    }
+    const uint16_t *x = from;
+    float *y = to;
+    for (; n >= LINE; n -= LINE, x += LINE, y += LINE) {
+        __builtin_prefetch(x + AHEAD);
+        df_widen(stored, LINE, y, x);
+    }
+    df_widen(stored, n, y, x);
 }
 
 void DF_SYM(df_copy_narrow)(df_dtype stored, int64_t n, void *to, const void *from)

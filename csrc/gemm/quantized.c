@@ -21,6 +21,12 @@
 #define CHUNK_BYTES 16384  /* of the matrix per chunk of work */
 #define NS_PER_BYTE 0.06
 
+static inline v_f32 scales_at(const df_quantized *q, int64_t i)
+{
+    return q->wide ? load_f32((const float *)q->scales + i)
+                   : widen_bf16((const uint16_t *)q->scales + i);
+}
+
 DF_INLINE v_f32 zero_points(const df_quantized *q, int64_t at)
 {
     return __builtin_convertvector(load_bytes_f32(q->zeros + at), v_f32);
@@ -117,7 +123,7 @@ DF_INLINE void few_vectors(const int bits, const few_rows *f, int64_t row, int64
             }
         }
         UNROLL for (int v = 0; v < AT_ONCE; v++)
-            result[v] = fma_f32(sum[0][v] + sum[1][v], widen_bf16(q->scales + group + v * FLOATS),
+            result[v] = fma_f32(sum[0][v] + sum[1][v], scales_at(q, group + v * FLOATS),
                                 result[v]);
     }
     const int64_t channel = block * BLOCK + at * FLOATS;
@@ -176,7 +182,7 @@ static void fill(const void *context, float *packed, int64_t width, int64_t col,
             if (p == change) {
                 const int64_t g = q->group ? p / q->group : 0;
                 const int64_t group = (block * groups + g) * BLOCK + at;
-                scale = widen_bf16(q->scales + group);
+                scale = scales_at(q, group);
                 if (q->zeros)
                     zero = zero_points(q, group);
                 change = q->group ? (g + 1) * q->group : -1;

@@ -14,15 +14,16 @@
  * halves.
  *
  *   values [blocks][words][32]   words; the last one is padded along k
- *   scales [blocks][groups][32]  bfloat16
+ *   scales [blocks][groups][32]  bfloat16, or float32 if `wide`
  *   zeros  [blocks][groups][32]  bytes; NULL: all are 2^(bits - 1)
  *
- * An element is (u - zero) * scale, which is exact in float32: 9 times 8 bits. Integers of 4 bits
- * are stored as u, those of 8 bits as u - 128 in two's complement. */
+ * An element is (u - zero) * scale, which is exact in float32 if the scale is bfloat16: 9 times 8
+ * bits. Integers of 4 bits are stored as u, those of 8 bits as u - 128 in two's complement. */
 typedef struct {
     const uint32_t *values;
-    const uint16_t *scales;
+    const void *scales;
     const uint8_t *zeros;
+    bool wide;     /* scales are float32 */
     int bits;      /* 4 or 8 */
     int64_t n, k;
     int64_t group; /* elements along k per scale: a multiple of 32 up to DF_QUANTIZED_SUM, or 0:

@@ -67,6 +67,27 @@ DF_INLINE void narrow_bf16(uint16_t *y, v_f32 x)
 }
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+/* narrow_bf16 of two vectors. Lanes are the high and the low 16 bits of each element: an average
+ * with 0x7ffe or, if the high part is odd, 0x7fff, has the carry of the rounding as its top bit. */
+DF_INLINE void narrow_two_bf16(uint16_t *y, v_f32 a, v_f32 b)
+{
+    const __m256i zero = _mm256_setzero_si256(), x = (__m256i)a, z = (__m256i)b;
+    const v_u16 high = (v_u16)_mm256_packus_epi32(_mm256_srli_epi32(x, 16),
+                                                  _mm256_srli_epi32(z, 16));
+    const __m256i low = _mm256_packus_epi32(_mm256_blend_epi16(x, zero, 0xaa),
+                                            _mm256_blend_epi16(z, zero, 0xaa));
+    const v_u16 sum = (v_u16)_mm256_avg_epu16(low, (__m256i)((high & 1) + 0x7ffe));
+    if (_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q))) {
+        narrow_bf16(y, a);
+        narrow_bf16(y + HALF_LANES, b);
+        return;
+    }
+    _mm256_storeu_si256((__m256i *)y,
+                        _mm256_permute4x64_epi64((__m256i)(high + (sum >> 15)), 0xd8));
+}
+#endif
+
 /* Without instructions for a conversion, compilers vectorise the loops over elements. */
 DF_INLINE void df_widen(df_dtype half, int64_t n, float *y, const uint16_t *x)
 {
@@ -88,6 +109,10 @@ DF_INLINE void df_narrow(df_dtype half, int64_t n, uint16_t *y, const float *x)
 {
     int64_t i = 0;
     if (half == DF_BF16) {
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+        for (; i + 2 * HALF_LANES <= n; i += 2 * HALF_LANES)
+            narrow_two_bf16(y + i, load_f32(x + i), load_f32(x + i + HALF_LANES));
+#endif
 #if defined(__AVX2__)
         for (; i + HALF_LANES <= n; i += HALF_LANES) narrow_bf16(y + i, load_f32(x + i));
 #endif

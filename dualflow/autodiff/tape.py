@@ -18,6 +18,7 @@ from dualflow._util.frames import warn
 from dualflow._util.late_binding import late, late_method
 from dualflow.autodiff.backward import ones, unbroadcast, zeros
 from dualflow.autodiff.compiled_backward import TAPES, compute_gradients, report
+from dualflow.autodiff.composites import pack_gradients, source_tensors, watchable
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
 from dualflow.ops.array.shape import broadcast_to, expand_dims, reshape, same_shape, transpose
@@ -104,22 +105,16 @@ class GradientTape(Recorder):
     # --- recording ---
 
     def watch(self, tensor: Any) -> None:
-        """Watch a tensor or variable, or nested lists of them.
+        """Watch a tensor or variable, or nested lists of them. Of a composite tensor, such as a
+        `RaggedTensor` or a `QuantizedMatrix`, the floating parts are watched.
 
         Warns
         -----
         GradientWarning
-            If a dtype is not floating: integers have no gradients.
+            If a tensor or all parts of a composite are not floating: integers have no gradients.
         """
-        for x in flatten_tensors(tensor):
-            if not isinstance(x, TensorBase):
-                raise DTypeError(f"GradientTape.watch: got a {type(x).__name__}, "
-                                 "expected a Tensor or Variable")
-            if x.dtype.is_inexact:
-                self._tape.watch(x)
-            else:
-                warn(f"GradientTape.watch: a tensor of dtype {x.dtype} has no gradient and is "
-                     "not watched; cast it to a floating dtype first", GradientWarning)
+        for x in watchable(tensor):
+            self._tape.watch(x)
 
     def stop_recording(self) -> RecordingStopped:
         """Return a context in which ops are not recorded on this tape.
@@ -162,7 +157,7 @@ class GradientTape(Recorder):
         Parameters
         ----------
         target : Tensor, Variable, IndexedSlices, or nested lists, tuples, dicts of them
-        sources : Tensor, Variable, or nested lists, tuples, dicts of them
+        sources : Tensor, Variable, composite tensor, or nested lists, tuples, dicts of them
         output_gradients : Tensor or the structure of `target`, optional
             Factors for the elements of the target before summation; None means ones.
         unconnected_gradients : {"none", "zero"}
@@ -171,7 +166,8 @@ class GradientTape(Recorder):
         Returns
         -------
         The structure of `sources`, of Tensors with the same shapes and dtypes; `IndexedSlices` for
-        a source of which only rows were read, by `gather` or `nn.embedding_lookup`
+        a source of which only rows were read, by `gather` or `nn.embedding_lookup`. The gradient of
+        a composite has the parts of the source that are not floating.
 
         Raises
         ------
@@ -193,7 +189,7 @@ class GradientTape(Recorder):
             target, output_gradients = without_slices(target, output_gradients)
             targets = [target] if type(target) is Tensor else flatten_tensors(target)
             alone = isinstance(sources, TensorBase)
-            wanted = [sources] if alone else flatten_tensors(sources)
+            wanted = [sources] if alone else source_tensors(sources)
             check_tensors("target", targets)
             check_tensors("source", wanted)
             ids = [tensor_id(x) for x in wanted]
@@ -204,7 +200,7 @@ class GradientTape(Recorder):
             for k, g in enumerate(results):
                 if g is None:
                     results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
-            return results[0] if alone else pack_sequence_as(sources, results)
+            return results[0] if alone else pack_gradients(sources, results)
         except BaseException as error:
             hide_frames(error)
             raise

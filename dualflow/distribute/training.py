@@ -105,6 +105,15 @@ class _Distributed(Distributed, Optimizer):
         return _distributed, (type(self).__bases__[1], how), state
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+        self.apply_reduced(grads_and_vars, self.apply_alone)
+
+    def apply_alone(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> None:
+        """Apply an update by gradients that are already reduced."""
+        super().apply_gradients(grads_and_vars)
+
+    def apply_reduced(self, grads_and_vars: Iterable[tuple[Any, Any]],
+                      update: Callable[[list[tuple[Any, Any]]], None]) -> None:
+        """Reduce gradients and call `update` with them, at the last call of a step."""
         pairs = list(grads_and_vars)
         grads, variables = [g for g, _ in pairs], [v for _, v in pairs]
         names = [getattr(unwrapped(v), "name", f"gradient {k}") for k, v in enumerate(variables)]
@@ -115,11 +124,12 @@ class _Distributed(Distributed, Optimizer):
                 # in bucket order, so that other buckets are sent during each wait
                 self.build([v for g, v in made if g is not None])
                 made.reverse()
-            super().apply_gradients(made)
+            update(made)
         else:
-            self._every(grads, variables, names)
+            self._every(grads, variables, names, update)
 
-    def _every(self, grads: list[Any], variables: list[Any], names: list[str]) -> None:
+    def _every(self, grads: list[Any], variables: list[Any], names: list[str],
+               update: Callable[[list[tuple[Any, Any]]], None]) -> None:
         """Update once for several calls. A variable without gradient must have none in all
         calls."""
         there = [k for k, g in enumerate(grads) if g is not None]
@@ -133,7 +143,6 @@ class _Distributed(Distributed, Optimizer):
         else:
             ready, found = self._now(self._passes, [grads[k] for k in there])
         self.build([variables[k] for k in there])
-        update = super().apply_gradients
 
         def update_all() -> None:
             made = iter(found())

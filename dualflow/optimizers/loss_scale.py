@@ -51,6 +51,9 @@ class LossScaleOptimizer(Module):
 
     Notes
     -----
+    `inner_optimizer` may be a `distribute.DistributedOptimizer`: gradients are reduced before they
+    are tested, so that all ranks skip the same updates.
+
     The rules of Keras 3, except that the scale is not doubled to infinity. Source: Micikevicius et
     al., "Mixed precision training", ICLR 2018. Dtypes with the range of float32 need no scale. A
     step may be traced: the update is a branch of the program.
@@ -141,6 +144,13 @@ class LossScaleOptimizer(Module):
         grads_and_vars : pairs of gradient and Variable
             As for `Optimizer.apply_gradients`.
         """
+        distributed = getattr(self.inner_optimizer, "apply_reduced", None)
+        if distributed is None:
+            self._apply(grads_and_vars)
+        else:       # all ranks test the same gradients
+            distributed(grads_and_vars, self._apply)
+
+    def _apply(self, grads_and_vars: Iterable[tuple[Any, df.Variable]]) -> None:
         pairs = [(g, unwrapped(v)) for g, v in grads_and_vars]
         given = [(g, v) for g, v in pairs if g is not None]
         if not given:
@@ -159,7 +169,8 @@ class LossScaleOptimizer(Module):
             if graph is not None and g in graph.flowed:
                 graph.flowed[unscaled] = graph.flowed[g]
             made.append((unscaled, v))
-        self.inner_optimizer.apply_gradients(made)
+        inner = self.inner_optimizer
+        getattr(inner, "apply_alone", inner.apply_gradients)(made)
         steps, twice = self.step_counter + 1, self.dynamic_scale * 2.0
         grows = df.equal(steps, self._growth_steps) & df.math.is_finite(twice)
         self.dynamic_scale.assign(df.where(grows, twice, self.dynamic_scale))

@@ -27,6 +27,53 @@ def test_tensor_has_to_be_watched():
     same(tape.gradient(y, x), [2., 4.])
 
 
+@pytest.mark.parametrize("source, read", [
+    (df.sparse.from_dense([[1., 0.], [0., 2.]]), lambda s: s.values),
+    (df.ragged.constant([[1., 2.], [3.]]), lambda s: s.flat_values),
+    (df.quantization.quantize_weights(df.eye(64), bits=4), lambda s: s.scales)],
+    ids=["sparse", "ragged", "quantized"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_floating_parts_of_composites_are_watched(source, read, nested):
+    x = df.constant(3.)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with df.GradientTape() as tape:
+            tape.watch([source, x])
+            y = df.reduce_sum(read(source) * read(source)) * df.cast(x, read(source).dtype)
+        got = tape.gradient(y, {"a": [source], "x": x} if nested else source)
+    if nested:
+        got = got["a"][0]
+    assert type(got) is type(source) and got.shape == source.shape
+    same(read(got), (6. * df.cast(read(source), "float32")).numpy())
+
+
+def test_composites_without_gradients():
+    ragged = df.ragged.constant([[1, 2], [3]])
+    with df.GradientTape() as tape, pytest.warns(GradientWarning, match="a RaggedTensor without"):
+        tape.watch(ragged)
+    floats = df.ragged.constant([[1., 2.], [3.]])
+    with df.GradientTape(persistent=True) as tape:
+        tape.watch(floats)
+        y = df.constant(1.) * 2.
+    with pytest.warns(GradientWarning, match="no gradient"):
+        assert tape.gradient(y, floats) is None
+    zero = tape.gradient(y, floats, unconnected_gradients="zero")
+    assert zero.to_list() == [[0., 0.], [0.]]
+
+
+def test_gradient_of_the_scales_of_a_quantized_matrix():
+    q = df.quantization.quantize_weights(df.random.normal([64, 8], seed=1), bits=8)
+    with df.GradientTape() as tape:
+        tape.watch(q)
+        y = df.reduce_sum(q.dequantize() * 2.)
+    got = tape.gradient(y, q)
+    assert got.values is q.values and got.scales.shape == q.scales.shape
+    integers = q.dequantize().numpy().T.reshape(8, 2, 32)
+    scales = df.cast(q.scales, "float32").numpy()[0, :, :8].T[..., None]
+    np.testing.assert_allclose(df.cast(got.scales, "float32").numpy()[0, :, :8].T,
+                               (integers / scales).sum(-1) * 2., rtol=2e-2, atol=1e-3)
+
+
 def test_trainable_variables_are_watched_automatically():
     v, w = df.Variable(2.), df.Variable(3., trainable=False)
     with df.GradientTape() as tape:

@@ -336,6 +336,33 @@ def trained(graph, sparse, noise=False, **options):
     return hashlib.md5(b"".join(v.numpy().tobytes() for v in variables)).hexdigest()
 
 
+def case_loss_scale():
+    """All ranks skip an update if the gradient of one of them is infinite; with micro-batches the
+    result is the same for any number of ranks."""
+    found = []
+    for graph in False, True:
+        for shards in None, SHARDS:
+            v = df.Variable([4., 8.], dtype=df.float16, name="v")
+            inner = d.DistributedOptimizer(df.optimizers.SGD(0.5), shards=shards)
+            optimizer = df.optimizers.LossScaleOptimizer(inner, initial_scale=4.)
+
+            def update(g, optimizer=optimizer, v=v):
+                optimizer.apply_gradients([(g, v)])
+
+            update = df.function(update) if graph else update
+            each = 1 if shards is None else SHARDS // d.size()
+            last = float("inf") if d.rank() == d.size() - 1 else 4.
+            for step, final in enumerate([4., last, 8.]):
+                for k in range(each):
+                    with d.shard(step, d.rank() * each + k):
+                        g = final if k == each - 1 else 8. if step == 2 else 4.
+                        update(df.constant([g, 2. * g], df.float16))
+            assert optimizer.iterations.item() == 2 and optimizer.dynamic_scale.item() == 2.
+            assert d.allgather_object(v.tolist()) == [[1.5, 3.]] * d.size(), v.tolist()
+            found.append(v.tolist())
+    return found
+
+
 def case_shards():
     """The bits do not depend on how micro-batches are distributed, in eager mode and in a graph."""
     found = []

@@ -195,6 +195,16 @@ def test_rows(family, half):
     run(family, half)
 
 
+@pytest.mark.parametrize("half", HALVES)
+def test_results_round_to_even(half):
+    """Products of 16-bit floats are exact in float32 and often halfway between two of them."""
+    x, y = (df.cast(floats(70_001, seed=k, special=True) * 2.0 ** -k, half) for k in (1, 2))
+    for n in [70_001, *range(34)]:          # whole vectors, pairs of them, and remainders
+        got = x[:n] * y[:n]
+        want = df.cast(df.cast(x[:n], "float32") * df.cast(y[:n], "float32"), half)
+        assert bits(got) == bits(want), n
+
+
 CONVOLVED = {"strides": [1, 1], "dilations": [1, 1], "same": True, "pads": [], "exact": False}
 IMAGES, FILTERS = (96, 28, 28, 32), (3, 3, 32, 32)
 # Ops with inputs, attributes and the shapes of the inputs of 16-bit floats.

@@ -16,7 +16,7 @@
 
 enum { WINDOW_ATTRS = 0, PLACES = DF_N_WINDOW_ATTRS, GRAD_SHAPE = 0, GRAD_WINDOW_ATTRS = 1 };
 enum { RUN = 64 }; /* pixels of a row per partial sum */
-enum { WIDENED = 8192 }; /* elements of 16-bit floats that are widened at a time, L1 */
+enum { WIDENED = 4096 }; /* elements of 16-bit floats that are widened at a time, L1 */
 
 /* The input of one pixel of the result: along each dimension `n` pixels, `jump` elements apart. */
 typedef struct {

@@ -3,7 +3,7 @@
 #if DTYPE_FLOAT
 #define LOWEST (-(T)INFINITY)
 /* The first NaN is greater than any number. */
-DF_INLINE M FN(beats)(V v, V best) { return (v > best) | ((v != v) & (best == best)); }
+DF_INLINE M FN(beats)(V v, V best) { return ~(v <= best) & (best == best); }
 #else
 #define LOWEST ((T)((uint64_t)1 << (8 * sizeof(T) - 1)))
 DF_INLINE M FN(beats)(V v, V best) { return v > best; }
@@ -60,7 +60,7 @@ DF_INLINE void FN(max_vectors)(T *y, char *places, const T *x, const patch *p, b
                     const V v = FN(load_upto)(row + w * p->jump[2] + k * LANES, n);
                     const M more = FN(beats)(v, best[k]);
                     best[k] = FN(select)(more, v, best[k]);
-                    place[k] = (more & here) | (~more & place[k]);
+                    place[k] = (M)FN(select)(more, (V)here, (V)place[k]);
                 }
             }
             first = 0;

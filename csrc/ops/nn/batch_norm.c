@@ -15,7 +15,7 @@
 #define AREA 32768          /* elements of an area, about */
 #define AREA_ROWS_MIN 128   /* so that parts are few compared with elements */
 #define AREA_ROWS_MAX 4096  /* longer sums would lose digits */
-#define WIDENED 16384       /* elements of 16-bit floats that are widened at a time, L1 */
+#define AREA_PIECE 4096     /* elements of an area at a time, in L1; at least 8 rows */
 #define FOLDED 64           /* columns: narrower rows are treated as parts of longer ones */
 #define TASK_ELEMENTS 8192
 #define SHORT_GROUP 65536   /* elements of a group that fit L2 */
@@ -68,25 +68,18 @@ static area area_of(const channels *ch, int64_t item)
     return a;
 }
 
-/* Rows of columns [column, column + cols) of an area, `stride` apart: in place, or widened. */
-static const void *columns_of(const channels *ch, const void *x, const area *a, int64_t column,
-                              int64_t cols, int64_t *stride, float *wide)
+/* Rows [first, first + n) of an area, `stride` apart: in place, or widened. */
+static const void *rows_in(const channels *ch, const void *x, const area *a, int64_t first,
+                           int64_t n, int64_t *stride, float *wide)
 {
-    const int64_t at = a->at + column;
-    *stride = ch->width;
-    if (ch->stored == ch->dtype) return df_element(ch->stored, x, at);
-    *stride = cols;
-    for (int64_t r = 0; r < a->rows; r++)
-        DF_SYM(df_copy_wide)(ch->stored, cols, wide + r * cols,
+    const int64_t at = a->at + first * ch->width;
+    const bool widens = ch->stored != ch->dtype;
+    *stride = widens ? a->cols : ch->width;
+    if (!widens || a->cols == ch->width) return df_piece(ch->stored, x, at, n * a->cols, wide);
+    for (int64_t r = 0; r < n; r++)
+        DF_SYM(df_copy_wide)(ch->stored, a->cols, wide + r * a->cols,
                              df_element(ch->stored, x, at + r * ch->width));
     return wide;
-}
-
-/* Columns of an area that are measured at a time. */
-static int64_t columns_at_once(const channels *ch, const area *a)
-{
-    const int64_t most = WIDENED / a->rows;
-    return ch->stored == ch->dtype ? a->cols : most < 16 ? most : most / 16 * 16;
 }
 
 #define TEMPLATE "ops/nn/batch_norm_elementwise_formulas.h"

@@ -4,25 +4,45 @@
 /* The dtype of tensors in memory; a constant if no dtype is widened to DTYPE. */
 #define STORED(of) (sizeof(T) == 4 ? (of)->stored : DF_F64)
 
-/* flow[c] = sum of g, moment[c] = sum of g (x - mean[c]), over rows `stride` apart. */
+/* out[c] += the sum of map(x, p) over column c of rows `stride` apart. Has the bits of
+ * reduce_columns over all rows if each call except the last is for a multiple of 8 rows. */
+DF_INLINE void FN(add_columns)(T *out, const T *x, const T *p, int64_t rows, int64_t cols,
+                               int64_t stride, FN(map_fn) map)
+{
+    int64_t r = 0;
+    for (; r + 8 <= rows; r += 8)
+        FN(reduce_strips)(out, x + r * stride, p, (V){0}, 8, cols, stride, map, FN(plus));
+    for (; r < rows; r++)
+        FN(reduce_strips)(out, x + r * stride, p, (V){0}, 1, cols, stride, map, FN(plus));
+}
+
+/* Adds sums of n columns of up to 8 rows, see flow_of_columns. */
+DF_INLINE void FN(add_flow)(T *flow, T *moment, const T *x, const T *g, const T *mean,
+                            int64_t rows, int64_t n, int64_t stride)
+{
+    const V m = FN(load_upto)(mean, n);
+    V f = FN(load_upto)(flow, n), mo = FN(load_upto)(moment, n);
+    for (int64_t at = 0; at < rows * stride; at += stride) {
+        const V one = FN(load_upto)(g + at, n);
+        f += one;
+        mo = FN(fma)(one, FN(load_upto)(x + at, n) - m, mo);
+    }
+    FN(store_upto)(flow, f, n);
+    FN(store_upto)(moment, mo, n);
+}
+
+/* flow[c] += sum of g, moment[c] += sum of g (x - mean[c]), over rows `stride` apart. */
 static void FN(flow_of_columns)(T *flow, T *moment, const T *x, const T *g, const T *mean,
                                 int64_t rows, int64_t cols, int64_t stride)
 {
-    memset(flow, 0, (size_t)cols * sizeof(T));
-    memset(moment, 0, (size_t)cols * sizeof(T));
-    for (int64_t first = 0; first < rows; first += 8)
-        for (int64_t c = 0; c < cols; c += LANES) {
-            const int64_t n = df_min(LANES, cols - c), end = df_min(first + 8, rows);
-            const V m = FN(load_upto)(mean + c, n);
-            V f = FN(load_upto)(flow + c, n), mo = FN(load_upto)(moment + c, n);
-            for (int64_t r = first; r < end; r++) {
-                const V one = FN(load_upto)(g + r * stride + c, n);
-                f += one;
-                mo = FN(fma)(one, FN(load_upto)(x + r * stride + c, n) - m, mo);
-            }
-            FN(store_upto)(flow + c, f, n);
-            FN(store_upto)(moment + c, mo, n);
-        }
+    for (int64_t first = 0; first < rows; first += 8, x += 8 * stride, g += 8 * stride) {
+        const int64_t few = df_min(8, rows - first);
+        int64_t c = 0;
+        for (; c + LANES <= cols; c += LANES)
+            FN(add_flow)(flow + c, moment + c, x + c, g + c, mean + c, few, LANES, stride);
+        if (c < cols)
+            FN(add_flow)(flow + c, moment + c, x + c, g + c, mean + c, few, cols - c, stride);
+    }
 }
 
 /* Combines columns into the parts of n channels; every n-th column belongs to the same channel. */
@@ -45,21 +65,26 @@ static void FN(fold)(norm_part *parts, int64_t n, const area *a, const T *mean, 
 /* Measures items [begin, end) of (n, chunks, blocks of columns), channels last. */
 static void FN(measure_columns)(const channels *ch, int64_t begin, int64_t end)
 {
-    T mean[BLOCK], deviation[BLOCK], flow[BLOCK] = {0}, moment[BLOCK] = {0};
-    float wide[2][WIDENED] __attribute__((aligned(DF_ALIGNMENT)));
+    T sums[4][BLOCK];
+    T *mean = sums[0], *deviation = sums[1], *flow = sums[2], *moment = sums[3];
+    float wide[2][AREA_PIECE] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        const int64_t at_once = columns_at_once(ch, &a);
-        for (int64_t at = 0, stride; at < a.cols; at += at_once) {
-            const int64_t cols = df_min(at_once, a.cols - at);
-            const T *x = columns_of(ch, ch->x, &a, at, cols, &stride, wide[0]);
-            FN(reduce_columns)(mean + at, x, NULL, a.rows, cols, stride, 0, FN(plain), FN(plus));
-            for (int64_t c = at; c < at + cols; c++) mean[c] /= (T)a.rows;
-            FN(reduce_columns)(deviation + at, x, mean + at, a.rows, cols, stride, 0,
-                               FN(square_around), FN(plus));
+        const int64_t some = AREA_PIECE / a.cols / 8 * 8;
+        for (int k = 0; k < 4; k++) memset(sums[k], 0, (size_t)a.cols * sizeof(T));
+        for (int64_t at = 0, stride; at < a.rows; at += some) {
+            const int64_t n = df_min(some, a.rows - at);
+            const T *x = rows_in(ch, ch->x, &a, at, n, &stride, wide[0]);
+            FN(add_columns)(mean, x, NULL, n, a.cols, stride, FN(plain));
+        }
+        for (int64_t c = 0; c < a.cols; c++) mean[c] /= (T)a.rows;
+        for (int64_t at = 0, stride; at < a.rows; at += some) {
+            const int64_t n = df_min(some, a.rows - at);
+            const T *x = rows_in(ch, ch->x, &a, at, n, &stride, wide[0]);
+            FN(add_columns)(deviation, x, mean, n, a.cols, stride, FN(square_around));
             if (!ch->g) continue;
-            const T *g = columns_of(ch, ch->g, &a, at, cols, &stride, wide[1]);
-            FN(flow_of_columns)(flow + at, moment + at, x, g, mean + at, a.rows, cols, stride);
+            const T *g = rows_in(ch, ch->g, &a, at, n, &stride, wide[1]);
+            FN(flow_of_columns)(flow, moment, x, g, mean, n, a.cols, stride);
         }
         FN(fold)(ch->parts + a.part, df_min(a.cols, ch->c), &a, mean, deviation, flow, moment);
     }
@@ -102,30 +127,41 @@ DF_INLINE V FN(back)(V x, V g, V mean, V factor, V offset, V slope)
     return g * factor - (x - mean) * slope - offset;
 }
 
+/* Applies a plan to n lanes. */
+DF_INLINE void FN(apply_vector)(T *y, const T *x, const T *g, const V p[4], int64_t n)
+{
+    const V at = FN(load_upto)(x, n);
+    FN(store_upto)(y, g ? FN(back)(at, FN(load_upto)(g, n), p[0], p[1], p[2], p[3])
+                        : FN(normalize_by)(at, p[0], p[1], p[2]), n);
+}
+
 /* Applies a plan to one row of columns. */
 DF_INLINE void FN(apply_row)(T *y, const T *x, const T *g, T plan[4][BLOCK], int64_t cols)
 {
+    int64_t c = 0;
     if (!g) {
         FN(map4)(cols, y, x, plan[0], plan[1], plan[2], FN(normalize_by));
         return;
     }
-    for (int64_t c = 0; c < cols; c += LANES) {
-        const int64_t n = df_min(LANES, cols - c);
-        FN(store_upto)(y + c,
-                FN(back)(FN(load_upto)(x + c, n), FN(load_upto)(g + c, n),
-                         FN(load_upto)(plan[0] + c, n), FN(load_upto)(plan[1] + c, n),
-                         FN(load_upto)(plan[2] + c, n), FN(load_upto)(plan[3] + c, n)), n);
+    for (; c + LANES <= cols; c += LANES) {
+        const V p[] = {FN(load)(plan[0] + c), FN(load)(plan[1] + c), FN(load)(plan[2] + c),
+                       FN(load)(plan[3] + c)};
+        FN(apply_vector)(y + c, x + c, g + c, p, LANES);
     }
+    if (c == cols) return;
+    const V p[] = {FN(load_n)(plan[0] + c, cols - c), FN(load_n)(plan[1] + c, cols - c),
+                   FN(load_n)(plan[2] + c, cols - c), FN(load_n)(plan[3] + c, cols - c)};
+    FN(apply_vector)(y + c, x + c, g + c, p, cols - c);
 }
 
 static void FN(apply_columns)(const channels *ch, int64_t begin, int64_t end)
 {
     T plan[4][BLOCK];
     const T *all = ch->plan;
-    float wide[2][WIDENED / 4] __attribute__((aligned(DF_ALIGNMENT)));
+    float wide[2][AREA_PIECE] __attribute__((aligned(DF_ALIGNMENT)));
     for (int64_t i = begin; i < end; i++) {
         const area a = area_of(ch, i);
-        const int64_t at_once = a.cols < ch->width ? 1 : WIDENED / 4 / a.cols; /* rows */
+        const int64_t at_once = a.cols < ch->width ? 1 : AREA_PIECE / a.cols; /* rows */
         for (int k = 0; k < 4; k++)
             for (int64_t c = 0; c < a.cols; c++)
                 plan[k][c] = all[k * ch->n_planned + a.planned + c % ch->c];
@@ -152,12 +188,10 @@ static void FN(apply_rows)(const channels *ch, int64_t begin, int64_t end)
         T *y = df_piece_to(STORED(ch), ch->out, a.at, wide[0]);
         V p[4];
         for (int k = 0; k < 4; k++) p[k] = FN(splat)(plan[k * ch->n_planned]);
-        for (int64_t c = 0; c < a.cols; c += LANES) {
-            const int64_t n = df_min(LANES, a.cols - c);
-            const V at = FN(load_upto)(x + c, n);
-            FN(store_upto)(y + c, g ? FN(back)(at, FN(load_upto)(g + c, n), p[0], p[1], p[2], p[3])
-                             : FN(normalize_by)(at, p[0], p[1], p[2]), n);
-        }
+        int64_t c = 0;
+        for (; c + LANES <= a.cols; c += LANES)
+            FN(apply_vector)(y + c, x + c, g ? g + c : NULL, p, LANES);
+        if (c < a.cols) FN(apply_vector)(y + c, x + c, g ? g + c : NULL, p, a.cols - c);
         df_piece_done(STORED(ch), ch->out, a.at, a.cols, wide[0]);
     }
 }

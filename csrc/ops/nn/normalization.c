@@ -12,6 +12,8 @@
                            * offset */
 #define BLOCK_MIN 16
 #define BLOCK_MAX 256     /* rows: longer sums would lose digits */
+#define ROWS_PIECE 4096   /* elements of short rows at a time, in L1, and */
+#define ROWS_AT_ONCE 32   /* rows: the CPU measures a row while it waits for the rate of another */
 #define SUMS_APART 64     /* elements between sums, as the CPU would assume a dependence at a
                            * distance of 4 KB */
 #define TASK_ELEMENTS 8192

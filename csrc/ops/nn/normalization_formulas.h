@@ -78,16 +78,22 @@ static void FN(normalize_rows)(const rows *r, int64_t begin, int64_t end)
 {
     const T *scale = r->scale, *offset = r->offset;
     const int64_t n = r->n;
+    const int64_t most = df_max(df_min(ROWS_PIECE / n, ROWS_AT_ONCE), 1);
+    norm_whole w[ROWS_AT_ONCE];
     float wide[NORM_CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
-    for (int64_t i = begin; i < end; i++) {
-        const T *x = df_piece(STORED(r), r->x, i * n, n, wide);
+    for (int64_t i = begin, some; i < end; i += some) {
+        some = df_min(most, end - i);
+        const T *x = df_piece(STORED(r), r->x, i * n, some * n, wide);
         T *y = df_piece_to(STORED(r), r->out, i * n, wide);
-        const norm_part p = FN(part_of)(r->kind.mode, x, NULL, NULL, n);
-        const norm_whole w = norm_finish(&r->kind, &p);
-        if (r->n_params == 2) FN(normalize)(2, y, x, &w, scale, offset, n, n);
-        else if (r->n_params) FN(normalize)(1, y, x, &w, scale, scale, n, n);
-        else FN(normalize)(0, y, x, &w, x, x, n, n);
-        df_piece_done(STORED(r), r->out, i * n, n, wide);
+        for (int64_t k = 0; k < some; k++) {
+            const norm_part p = FN(part_of)(r->kind.mode, x + k * n, NULL, NULL, n);
+            w[k] = norm_finish(&r->kind, &p);
+        }
+        for (int64_t k = 0, at = 0; k < some; k++, at += n)
+            if (r->n_params == 2) FN(normalize)(2, y + at, x + at, &w[k], scale, offset, n, n);
+            else if (r->n_params) FN(normalize)(1, y + at, x + at, &w[k], scale, scale, n, n);
+            else FN(normalize)(0, y + at, x + at, &w[k], x, x, n, n);
+        df_piece_done(STORED(r), r->out, i * n, some * n, wide);
     }
 }
 

@@ -10,6 +10,7 @@ static df_quantized quantized_of(const df_call *call)
 {
     const df_tensor *zeros = call->in[3];
     return (df_quantized){.values = call->in[1]->data, .scales = call->in[2]->data,
+                          .wide = call->in[2]->dtype == DF_F32,
                           .zeros = zeros->size ? zeros->data : NULL,
                           .bits = (int)call->attrs[BITS].i, .n = call->attrs[CHANNELS].i,
                           .k = call->attrs[DEPTH].i, .group = call->attrs[GROUP_SIZE].i};
@@ -40,7 +41,7 @@ static df_status check_matrix(const df_call *call, df_error *err)
     const int64_t blocks = df_quantized_blocks(n), groups = df_quantized_groups(&q);
     const int channels = DF_QUANTIZED_CHANNELS;
     if (!has_shape(values, DF_U8, blocks, df_quantized_words(&q), 4 * channels) ||
-        !has_shape(scales, DF_BF16, blocks, groups, channels) ||
+        !has_shape(scales, q.wide ? DF_F32 : DF_BF16, blocks, groups, channels) ||
         (zeros->size != 0 && !has_shape(zeros, DF_U8, blocks, groups, channels)))
         return df_fail(err, DF_BAD_SHAPE,
                        "%s: values are %s, scales %s and zero points %s, which do not fit %lld "

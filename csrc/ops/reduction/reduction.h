@@ -69,6 +69,7 @@ DF_INLINE T FN(reduce_row)(const T *x, int64_t n, V p, V identity, FN(map_fn) ma
 {
     V acc[N_ACCUMULATORS];
     int64_t i = 0;
+#pragma GCC unroll 8
     for (int k = 0; k < N_ACCUMULATORS; k++) acc[k] = identity;
     for (; i + N_ACCUMULATORS * LANES <= n; i += N_ACCUMULATORS * LANES)
 #pragma GCC unroll 8
@@ -87,8 +88,10 @@ typedef V (*FN(pair_fn))(V a, V b, V p, V q);
 /* The sum of f(a, b, p, q) over two rows, with the same accumulators. */
 DF_INLINE T FN(sum_of_pairs)(const T *a, const T *b, int64_t n, V p, V q, FN(pair_fn) f)
 {
-    V acc[N_ACCUMULATORS] = {{0}};
+    V acc[N_ACCUMULATORS];
     int64_t i = 0;
+#pragma GCC unroll 8
+    for (int k = 0; k < N_ACCUMULATORS; k++) acc[k] = (V){0};
     for (; i + N_ACCUMULATORS * LANES <= n; i += N_ACCUMULATORS * LANES)
 #pragma GCC unroll 8
         for (int k = 0; k < N_ACCUMULATORS; k++)

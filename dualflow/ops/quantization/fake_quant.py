@@ -82,14 +82,14 @@ class Grid:
 def _fake_quant(operands: tuple[Any, Any, Any], num_bits: Any, narrow_range: bool, op: str,
                 divide: bool = False) -> Any:
     """Return the rounded values. The surrogate of the gradient is x clipped to limits whose
-    gradients go to `low` and `high`."""
+    gradients go to `low` and `high`; NaN passes no gradient."""
     x, *_ = operands
     wide = wide_dtype(x)
     v, low, high = [cast(operand, wide) for operand in operands]
     grid = Grid(low, high, num_bits, narrow_range, op)
     most = float(wide.max)          # an empty range passes the gradient of each element
     surrogate = clip_by_value(
-        v, straight_through(where(grid.empty, -most, grid.low), low),
+        where(v == v, v, 0), straight_through(where(grid.empty, -most, grid.low), low),
         straight_through(where(grid.empty, most, grid.high), high))
     return cast(straight_through(grid.rounded(stop_gradient(v), divide), surrogate), x.dtype)
 
@@ -164,7 +164,8 @@ def fake_quant_with_min_max_args(inputs: TensorLike, min: float = -6, max: float
     Notes
     -----
     Values beyond the range saturate; NaN stays NaN. Ties round up, as in TensorFlow. The gradient
-    of `inputs` passes where the values are within the nudged range, inclusive, and is 0 elsewhere.
+    of `inputs` passes where the values are within the nudged range, inclusive, and is 0 elsewhere,
+    also for NaN.
 
     Examples
     --------
@@ -228,8 +229,9 @@ def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: Tenso
     -----
     Values beyond the range saturate; NaN stays NaN. Ties round up, as in TensorFlow. The gradient
     of an element goes to `inputs` if the element is within the nudged range, inclusive, to `min` if
-    it is below, and to `max` if it is above. Source: Jacob et al., Quantization and Training of
-    Neural Networks for Efficient Integer-Arithmetic-Only Inference (2018).
+    it is below, and to `max` if it is above; NaN has the gradient 0. Source: Jacob et al.,
+    Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference
+    (2018).
 
     Examples
     --------

@@ -40,15 +40,15 @@ NARROW = float16, bfloat16
 class QuantizedMatrix(Operand, Composite):
     """A matrix of 8-bit or 4-bit integers with a scale per group: ``(integer - zero) * scale``.
 
-    `quantize_weights` creates it. ``x @ q`` and `df.matmul` multiply with it from the right, and
-    `df.gather` returns rows. Elements are dequantised in registers, so a product with few rows
-    takes the time of reading the integers.
+    `quantize_weights` or `matrix_from_integers` creates it. ``x @ q`` and `df.matmul` multiply with
+    it from the right, and `df.gather` returns rows. Elements are dequantised in registers, so a
+    product with few rows takes the time of reading the integers.
 
     Attributes
     ----------
     values : Tensor, uint8
         The integers, in the order in which the product reads them.
-    scales : Tensor, bfloat16
+    scales : Tensor, bfloat16 or float32
     zero_points : Tensor, uint8
         Empty if the matrix is symmetric: all zero points are then ``2 ** (bits - 1)``.
     bits : int
@@ -71,8 +71,9 @@ class QuantizedMatrix(Operand, Composite):
     the sum of x is subtracted: its error is that of a float32 sum of larger terms, and a row of x
     with an infinity gives NaN.
 
-    Gradients are those with respect to x; they multiply with the dequantised matrix. A gradient
-    with respect to the quantised weights raises InvalidArgumentError.
+    Gradients of a product are those with respect to x; they multiply with the dequantised matrix. A
+    gradient of a product with respect to the scales raises InvalidArgumentError. `dequantize` has
+    gradients with respect to the scales: `GradientTape.watch` watches them.
 
     `df.nest` flattens the matrix, so traced functions accept, capture and return it, and saved
     models and exported programs contain the integers.
@@ -103,7 +104,8 @@ class QuantizedMatrix(Operand, Composite):
     axis: int
 
     def __init__(self, *parts: Any) -> None:
-        raise InvalidArgumentError("QuantizedMatrix: created by quantization.quantize_weights")
+        raise InvalidArgumentError("QuantizedMatrix: created by quantization.quantize_weights and "
+                                   "quantization.matrix_from_integers")
 
     @classmethod
     def _made(cls, *parts: Any) -> QuantizedMatrix:
@@ -258,14 +260,29 @@ def quantize_weights(w: TensorLike, bits: int = 8, group_size: int | None = 32,
     """
     found = _checked(w, bits, group_size, axis)
     channels = found if axis in (1, -1) else transpose(found)
+    x = in_blocks(channels, bits, group_size)
+    integers, scales, zero_points = _rounded(x, bits, symmetric)
+    return packed(integers, scales, zero_points, bits, group_size, channels.shape, axis)
+
+
+def in_blocks(channels: Any, bits: int, group_size: int | None) -> Any:
+    """Return a matrix (channels, depth) padded with zeros to whole blocks and groups, in shape
+    (channels, groups, elements of a group)."""
     n, depth = channels.shape
     per_word = 32 // bits
     span = group_size or max(-(-depth // per_word) * per_word, per_word)
     groups = -(-depth // span) if group_size else 1
     blocks = -(-n // CHANNELS)
     x = pad(channels, [[0, blocks * CHANNELS - n], [0, groups * span - depth]])
-    x = reshape(x, [blocks * CHANNELS, groups, span])
-    integers, scales, zero_points = _rounded(x, bits, symmetric)
+    return reshape(x, [blocks * CHANNELS, groups, span])
+
+
+def packed(integers: Any, scales: Any, zero_points: Any, bits: int, group_size: int | None,
+           shape: Sequence[int], axis: int) -> QuantizedMatrix:
+    """Return the matrix of unsigned integers, floats in the shape of `in_blocks`, and of scales and
+    zero points, floats per group of the padded channels; `shape` is (channels, depth)."""
+    (n, depth), (_, groups, span) = shape, integers.shape
+    per_word, blocks = 32 // bits, -(-n // CHANNELS)
     words = -(-depth // per_word)
     values = reshape(integers, [blocks * CHANNELS, groups * span])[:, :words * per_word]
     if bits == 4:
@@ -310,23 +327,31 @@ def _rounded(x: Tensor, bits: int, symmetric: bool) -> tuple[Any, Any, Any]:
 
 def _checked(w: Any, bits: Any, group_size: Any, axis: Any) -> Any:
     """Return the weights as a float32 tensor; check the arguments of `quantize_weights`."""
-    if type(bits) is not int or bits not in (4, 8):
-        raise InvalidArgumentError(f"quantize_weights: bits is {shown(bits)}, expected 4 or 8")
-    if group_size is not None and (type(group_size) is not int or group_size not in GROUP_SIZES):
-        raise InvalidArgumentError(f"quantize_weights: group_size is {shown(group_size)}, expected "
-                                   f"{', '.join(map(str, GROUP_SIZES))} or None")
-    if type(axis) is not int or not -2 <= axis < 2:
-        raise InvalidArgumentError(f"quantize_weights: axis is {shown(axis)}, expected 0 or 1")
+    check_layout(bits, group_size, axis, "quantize_weights")
     w = as_tensor(w, None, "quantize_weights")
     if not isinstance(w, TensorBase) or not w.dtype.is_floating:
         raise DTypeError(f"quantize_weights: w has dtype {w.dtype} and shape {tuple(w.shape)}, "
                          "expected a floating dtype")
-    if type(w) is Symbol:
-        raise DTypeError("quantize_weights: w is symbolic, expected a tensor with a value; "
-                         "quantise weights outside of traced functions")
-    if w.ndim != 2:
-        raise ShapeError(f"quantize_weights: w has shape {w.shape}, expected a matrix")
+    check_matrix(w, "quantize_weights: w")
     return cast(w, float32)
+
+
+def check_layout(bits: Any, group_size: Any, axis: Any, op: str) -> None:
+    if type(bits) is not int or bits not in (4, 8):
+        raise InvalidArgumentError(f"{op}: bits is {shown(bits)}, expected 4 or 8")
+    if group_size is not None and (type(group_size) is not int or group_size not in GROUP_SIZES):
+        raise InvalidArgumentError(f"{op}: group_size is {shown(group_size)}, expected "
+                                   f"{', '.join(map(str, GROUP_SIZES))} or None")
+    if type(axis) is not int or not -2 <= axis < 2:
+        raise InvalidArgumentError(f"{op}: axis is {shown(axis)}, expected 0 or 1")
+
+
+def check_matrix(w: Any, what: str) -> None:
+    if type(w) is Symbol:
+        raise DTypeError(f"{what} is symbolic, expected a tensor with a value; quantise weights "
+                         "outside of traced functions")
+    if w.ndim != 2:
+        raise ShapeError(f"{what} has shape {w.shape}, expected a matrix")
 
 
 def dequantized(values: Tensor, scales: Tensor, zero_points: Tensor, bits: int, group_size: int,

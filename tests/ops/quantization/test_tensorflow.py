@@ -118,3 +118,20 @@ def test_a_range_of_zeros_passes_the_gradient():
     assert [g.tolist() for g in tape.gradient(y, [x, low, high])] == [[1.] * 3, 0., 0.]
     given = q.fake_quant_with_min_max_vars_gradient(df.ones([3]), x, low, high)
     assert [g.tolist() for g in given] == [[1.] * 3, 0., 0.]
+
+
+def test_gradients_at_nan():
+    """TensorFlow's: NaN is neither within nor beyond the range."""
+    nan = float("nan")
+    x, low, high = df.Variable([nan, 0.3, -9., 9.]), df.Variable(-1.), df.Variable(2.)
+    with df.GradientTape() as tape:
+        y = q.fake_quant_with_min_max_vars(x, low, high)
+    got = [g.tolist() for g in tape.gradient(y, [x, low, high])]
+    assert got == [[0., 1., 0., 0.], 1., 1.] and np.isnan(y.numpy()[0])
+    with df.GradientTape() as tape:
+        y = q.fake_quant_with_min_max_args(x, -1., 2.)
+    assert tape.gradient(y, x).tolist() == [0., 1., 0., 0.]
+    per_channel = q.fake_quant_with_min_max_vars_per_channel
+    got = df.grad(lambda x: df.reduce_sum(per_channel(x, [-1., -1.], [2., 2.])))(
+        df.constant([[nan, 0.3], [nan, 9.]]))
+    assert got.tolist() == [[0., 1.], [0., 0.]]
