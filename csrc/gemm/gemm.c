@@ -59,14 +59,16 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
     p->in_parallel = p->is_vector = p->in_tiles = p->is_small = false;
     if (p->n == 0 || g->m == 0 || g->n == 0 || g->k == 0)
         return;
-    const double macs = (double)g->m * (double)g->n * (double)g->k;
+    const bool is_complex = df_is_complex(g->dtype);
+    const double macs = (is_complex ? 4.0 : 1.0) * (double)g->m * (double)g->n * (double)g->k;
     const gemm_kernel *kernel = DF_SYM(df_gemm_kernel)(g->dtype);
     p->cost = macs * 0.125 / DF_VEC_BYTES * kernel->bytes / kernel->group + 50;
     p->in_parallel = p->n > 1 && macs < LARGE_PRODUCT;
     p->grain = p->in_parallel ? df_ceil_div(p->n, BATCH_BLOCKS) : p->n;
     p->is_vector = df_gemv_applies(g) && !g->packed_b;
     if (p->is_vector) {
-        p->bytes = is_bytes(g) ? DF_SYM(df_gemv_bytes_workspace)(g)
+        p->bytes = is_bytes(g)   ? DF_SYM(df_gemv_bytes_workspace)(g)
+                   : is_complex ? DF_SYM(df_gemv_complex_workspace)(g)
                                : DF_SYM(df_gemv_workspace)(g);
         return;
     }
@@ -75,7 +77,8 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
         p->bytes = DF_SYM(df_tiles_workspace)(g);
         return;
     }
-    DF_SYM(df_product_plan)(&p->one, g);
+    const df_gemm parts = is_complex ? df_gemm_of_parts(g) : *g;
+    DF_SYM(df_product_plan)(&p->one, &parts);
     p->is_small = p->cost < SMALL_NS && DF_SYM(df_product_can_run_whole)(&p->one);
     if (p->is_small || p->in_parallel)
         p->one.n_slots = df_min(p->one.n_slots, 1); /* for one thread */
@@ -127,21 +130,36 @@ static void round_piece(const void *context, int64_t row, int64_t rows, int64_t 
         g->epilogue(g->context, row, rows, col0, cols, c, g->ldc);
 }
 
+/* An epilogue of complex numbers for a piece of their parts. */
+static void complex_piece(const void *context, int64_t row, int64_t rows, int64_t col0,
+                          int64_t cols, void *c, int64_t ld)
+{
+    const df_gemm *g = context;
+    g->epilogue(g->context, row, rows, col0 / 2, cols / 2, c, ld / 2);
+}
+
 /* Computes one product of the batch; its first row in the batch is `row`. */
 static void run_product(const df_gemm_plan *plan, const df_gemm *g, int64_t row, char *workspace)
 {
     gemm_product t = plan->one;
-    df_gemm of_sums;
+    df_gemm other;
     const rounding to = {g, row};
     t.g = g;
     if (DF_BUILT_HALVES && plan->sums_bytes) {
-        of_sums = *g;
-        of_sums.c = workspace;
-        of_sums.ldc = g->n;
-        of_sums.epilogue = round_piece;
-        of_sums.context = &to;
-        t.g = &of_sums;
+        other = *g;
+        other.c = workspace;
+        other.ldc = g->n;
+        other.epilogue = round_piece;
+        other.context = &to;
+        t.g = &other;
         workspace += plan->sums_bytes;
+    } else if (df_is_complex(g->dtype)) {
+        other = df_gemm_of_parts(g);
+        if (g->epilogue) {
+            other.epilogue = complex_piece;
+            other.context = g;
+        }
+        t.g = &other;
     }
     t.a = t.g->a;
     t.b = t.g->b;
@@ -174,6 +192,8 @@ static void batch_task(void *context, int64_t begin, int64_t end)
         one.c = (char *)run->data->c + c * result_bytes(&one);
         if (plan->is_vector && is_bytes(&one))
             DF_SYM(df_gemv_bytes)(&one, i * one.m, workspace);
+        else if (plan->is_vector && df_is_complex(one.dtype))
+            DF_SYM(df_gemv_complex)(&one, i * one.m, workspace);
         else if (plan->is_vector)
             DF_SYM(df_gemv)(&one, i * one.m, workspace);
         else if (plan->in_tiles)
@@ -224,18 +244,20 @@ int64_t DF_SYM(df_gemm_packed_bytes)(const df_gemm *g)
     if (g->m == 0 || g->n == 0 || g->k == 0 || df_gemv_applies(g))
         return 0;
     /* upper bound for every packing */
-    if (!df_mul_size(g->k, g->n, &bytes) || !df_mul_size(bytes, 8 * DF_VEC_BYTES, &bytes))
+    if (!df_mul_size(g->k, g->n, &bytes) || !df_mul_size(bytes, 16 * DF_VEC_BYTES, &bytes))
         return -1;
+    const df_gemm parts = df_is_complex(g->dtype) ? df_gemm_of_parts(g) : *g;
     return DF_SYM(df_tiles_apply)(g) ? DF_SYM(df_tiles_packed_bytes)(g)
-                                     : DF_SYM(df_product_packed_bytes)(g);
+                                     : DF_SYM(df_product_packed_bytes)(&parts);
 }
 
 void DF_SYM(df_gemm_pack)(const df_gemm *g, void *packed)
 {
+    const df_gemm parts = df_is_complex(g->dtype) ? df_gemm_of_parts(g) : *g;
     if (DF_SYM(df_tiles_apply)(g))
         DF_SYM(df_tiles_pack)(g, packed);
     else
-        DF_SYM(df_product_pack)(g, packed);
+        DF_SYM(df_product_pack)(&parts, packed);
 }
 
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)

@@ -1,6 +1,6 @@
-/* Matrix products C = op(A) op(B), single or batched, for float32, float64, int32 and int64; for
- * 16-bit floats with float32 sums that are rounded once; for int8 and uint8 with int32 sums.
- * Called by ops/matmul*.c, conv, attention and recurrent. Works on memory and strides, without
+/* Matrix products C = op(A) op(B), single or batched, for float32, float64, int32, int64, complex64
+ * and complex128; for 16-bit floats with float32 sums that are rounded once; for int8 and uint8 with
+ * int32 sums. Called by ops/matmul*.c, conv, attention and recurrent. Works on memory and strides, without
  * tensors or ops. Compiled once per SIMD level. */
 #ifndef DF_GEMM_H
 #define DF_GEMM_H
@@ -31,7 +31,7 @@ typedef struct {
     bool packed_b; /* b was written by df_gemm_pack; transpose_b and ldb are ignored. No batch */
     df_gemm_fill fill_b; /* or NULL: of a B that is not stored in `dtype`. Then b is its context,
                           * transpose_b is true, m and n are at least 2, and there is no batch */
-    bool accumulate; /* C += op(A) op(B); not for 16-bit floats */
+    bool accumulate; /* C += op(A) op(B); not for 16-bit floats and complex numbers */
     int64_t m, n, k;
     const void *a, *b;
     void *c;

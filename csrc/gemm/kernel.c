@@ -128,22 +128,28 @@ DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
 #undef ONE_FORM
 
 #define PLAIN(name, dtype, bytes)                                                                \
-    OF_PRODUCTS(dtype, {panel_##name, pack_##name, DF_##dtype, bytes, bytes, 1})
+    OF_PRODUCTS(dtype, {panel_##name, pack_##name, pack_##name, DF_##dtype, bytes, bytes, 1})
+/* Sizes are those of the parts; A is packed only if it is transposed. */
+#define COMPLEX_OF(name, dtype, bytes, complex)                                                  \
+    OF_PRODUCTS(dtype, {panel_##name, DF_SYM(df_pack_a_##complex), DF_SYM(df_pack_b_##complex),  \
+                        DF_##dtype, bytes, bytes, 1})
 #define PAIRS(panel)                                                                             \
-    OF_PRODUCTS(I8, {panel, DF_SYM(df_pack_i8), DF_I32, 4, 1, 2}),                                 \
-    OF_PRODUCTS(U8, {panel, DF_SYM(df_pack_u8), DF_I32, 4, 1, 2})
+    OF_PRODUCTS(I8, {panel, DF_SYM(df_pack_i8), DF_SYM(df_pack_i8), DF_I32, 4, 1, 2}),           \
+    OF_PRODUCTS(U8, {panel, DF_SYM(df_pack_u8), DF_SYM(df_pack_u8), DF_I32, 4, 1, 2})
 static const gemm_kernel KERNELS[DF_N_DTYPES] = {
     PLAIN(f32, F32, 4), PLAIN(f64, F64, 8), PLAIN(i32, I32, 4), PLAIN(i64, I64, 8),
     PLAIN(i32, U32, 4), PLAIN(i64, U64, 8), /* wraparound gives the same bits */
     PAIRS(panel_pair),
-    OF_PRODUCTS(F16, {panel_f32, DF_SYM(df_pack_f16), DF_F16, 4, 2, 1}),
-    OF_PRODUCTS(BF16, {panel_f32, DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1}),
+    OF_PRODUCTS(F16, {panel_f32, DF_SYM(df_pack_f16), DF_SYM(df_pack_f16), DF_F16, 4, 2, 1}),
+    OF_PRODUCTS(BF16, {panel_f32, DF_SYM(df_pack_bf16), DF_SYM(df_pack_bf16), DF_BF16, 4, 2, 1}),
+    COMPLEX_OF(f32, C64, 4, c64), COMPLEX_OF(f64, C128, 8, c128),
 };
 #if defined(HAVE_VNNI)
 static const gemm_kernel VNNI_KERNELS[DF_N_DTYPES] = {PAIRS(panel_vnni)};
 #endif
 #if defined(HAVE_BF16)
-static const gemm_kernel BF16_PAIRS = {panel_bf16s, DF_SYM(df_pack_bf16_pairs), DF_BF16, 4, 2, 2};
+static const gemm_kernel BF16_PAIRS = {panel_bf16s, DF_SYM(df_pack_bf16_pairs),
+                                       DF_SYM(df_pack_bf16_pairs), DF_BF16, 4, 2, 2};
 #endif
 
 const gemm_kernel *DF_SYM(df_gemm_kernel)(df_dtype dtype)

@@ -3,7 +3,7 @@
 #ifndef DF_GEMM_KERNEL_H
 #define DF_GEMM_KERNEL_H
 
-#include "gemm/gemm.h"
+#include "gemm/complex.h"
 #include "gemm/half.h"
 
 /* Registers for C, B and one element of A: 8 x 3 of 32, or 4 x 3 of 16. */
@@ -51,16 +51,18 @@ typedef struct {
     gemm_fetch fetch; /* the rows of B that are read next, if they are not copied */
 } gemm_panel;
 
+/* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and p < depth,
+ * and zeros for n <= i < width; in groups, the last one padded with zeros. One of the steps is
+ * 1. Complex numbers: see complex.h. */
+typedef void (*gemm_packer)(void *packed, int64_t width, const void *source, int64_t n,
+                            int64_t step, int64_t depth, int64_t depth_step);
+
 /* The kernel of a dtype. It may process elements of A and B in groups of `group` along k, stored
  * side by side as one element: then k counts groups in gemm_panel. If its elements are larger than
  * those of A and B, both operands must be packed. */
 typedef struct {
     void (*panel)(const gemm_panel *panel);
-    /* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and p <
-     * depth, and zeros for n <= i < width; in groups, the last one padded with zeros. One of the
-     * steps is 1. */
-    void (*pack)(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
-                 int64_t depth, int64_t depth_step);
+    gemm_packer pack, pack_b; /* of A and of B */
     df_dtype result; /* dtype of C. For 16-bit floats the sums are float32, rounded by the caller */
     int bytes;       /* of a sum or a group */
     int in_bytes;    /* of an element of A and B */

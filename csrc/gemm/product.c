@@ -83,12 +83,12 @@ static void choose_packing(gemm_product *t)
 {
     const df_gemm *g = t->g;
     const bool must = gemm_must_pack(t->kernel);
-    t->packs_a = must || (g->transpose_a && g->n >= 256 && g->m > GEMM_ROWS &&
+    t->packs_a = must || (t->is_complex && g->transpose_a) || (g->transpose_a && g->n >= 256 && g->m > GEMM_ROWS &&
                           g->k * g->lda * t->bytes > A_NEAR);
     t->packs_from = t->n_panels;
     if (g->packed_b)
         return;
-    if (must || g->transpose_b)
+    if (must || t->is_complex || g->transpose_b)
         t->packs_from = 0;
     else if (!LOAD_N_IS_FAST && g->n * t->bytes % DF_VEC_BYTES != 0)
         t->packs_from = t->n_panels - 1;
@@ -99,6 +99,7 @@ static void choose_packing(gemm_product *t)
 bool DF_SYM(df_product_packs_nothing)(const df_gemm *g)
 {
     return LOAD_N_IS_FAST && !gemm_must_pack(DF_SYM(df_gemm_kernel)(g->dtype)) &&
+           !df_is_complex(g->dtype) &&
            !g->transpose_a && !g->transpose_b && g->m < COPY_ROWS;
 }
 
@@ -110,6 +111,7 @@ void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
     t->bytes = t->kernel->bytes;
     t->in_bytes = t->kernel->in_bytes;
     t->group = t->kernel->group;
+    t->is_complex = df_is_complex(g->dtype);
     t->lanes = t->bytes == 4 ? DF_VEC_BYTES / 4 : DF_VEC_BYTES / 8;
     t->mac_ns = 0.125 / DF_VEC_BYTES * (double)t->bytes;
     cut_columns(t);
@@ -119,6 +121,7 @@ void DF_SYM(df_product_plan)(gemm_product *t, const df_gemm *g)
     t->depth = g->k;
     if (bytes > limit)
         t->depth = n_groups(t, df_ceil_div(g->k, df_ceil_div(bytes, limit))) * t->group;
+    if (t->is_complex) t->depth += t->depth % 2;
     t->steps = g->m * g->n * t->bytes > C_IN_CACHE ? STEPS : t->depth;
     if (t->packs_a)
         t->packed_a_bytes =
@@ -158,7 +161,7 @@ static void pack_b_task(void *context, int64_t begin, int64_t end)
     const int64_t step = g->transpose_b ? g->ldb : 1, depth_step = g->transpose_b ? 1 : g->ldb;
     for (int64_t p = begin; p < end; p++) {
         const int64_t col = panel_start(t, p), cols = panel_start(t, p + 1) - col;
-        t->kernel_b->pack(t->slots + packed_panel_bytes(t, col, g->k),
+        t->kernel_b->pack_b(t->slots + packed_panel_bytes(t, col, g->k),
                           n_vectors(t, cols) * t->lanes,
                           (const char *)g->b + col * step * t->in_bytes, cols, step, g->k,
                           depth_step);
@@ -184,7 +187,8 @@ static void pack_a_task(void *context, int64_t begin, int64_t end)
 {
     const gemm_product *t = context;
     const df_gemm *g = t->g;
-    const int64_t step = g->transpose_a ? 1 : g->lda, depth_step = g->transpose_a ? g->lda : 1;
+    const int64_t step = !g->transpose_a ? g->lda : t->is_complex ? 2 : 1;
+    const int64_t depth_step = g->transpose_a ? g->lda : 1;
     for (int64_t block = begin; block < end; block++) {
         const int64_t row = t->row0 + block * GEMM_ROWS;
         t->kernel->pack(t->packed_a + block * GEMM_ROWS * n_groups(t, t->k) * t->bytes, GEMM_ROWS,
@@ -235,7 +239,7 @@ static void place_b(const gemm_product *t, const tile *job, int64_t panel, int64
     p->b = job->slot;
     p->b_row = n_vectors(t, p->cols) * t->lanes;
     if (!job->is_copied)
-        t->kernel_b->pack(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
+        t->kernel_b->pack_b(job->slot, p->b_row, from, p->cols, step, depth, depth_step);
 }
 
 /* The rows of B in a panel from k0 on, as the kernel reads them. None if the panel does not exist,

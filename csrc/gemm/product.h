@@ -1,4 +1,5 @@
-/* One product that gemv does not compute, k > 0. Internal to this folder. */
+/* One product that gemv does not compute, k > 0; of complex numbers, by df_gemm_of_parts. Internal
+ * to this folder. */
 #ifndef DF_GEMM_PRODUCT_H
 #define DF_GEMM_PRODUCT_H
 
@@ -21,6 +22,7 @@ typedef struct {
     int64_t depth;    /* of k at a time */
     int64_t steps;    /* of k between two prefetches of C, and of B if the next panel is copied */
     bool packs_a, copies_b;
+    bool is_complex; /* the sizes of `g` are those of the parts (complex.h) */
     int64_t packs_from; /* each job packs panels of B from this one on; n_panels: none */
     int64_t packed_a_bytes, slot_bytes, n_slots;
     char *packed_a, *slots;

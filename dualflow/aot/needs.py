@@ -42,7 +42,10 @@ def _note(found: Needs, spec: ProgramSpec, x: InstructionSpec) -> None:
     applied = applied_op(x)
     for op in [x.op] if applied is None else [x.op, applied]:
         if multiplies(op.name):
-            found.of_products.update([short(spec.slots[k].dtype) for k in x.inputs])
+            dtypes = [spec.slots[k].dtype for k in x.inputs]
+            found.of_products.update([short(dtype) for dtype in dtypes])
+            # products of complex numbers run the kernel of their parts
+            found.of_products.update([short(dtype.real_dtype) for dtype in dtypes])
     for step in tile_code(x):
         found.dtypes.update([short(DTYPES[word]) for word, kind in zip(
             step.words, step.op.attr_types, strict=False) if kind == "dtype"])

@@ -181,10 +181,10 @@ def products(dtype):
     return df.function(multiply).get_concrete_function(*args), args
 
 
-FEW = [("bfloat16", "pairs"), ("mixed", "")]          # packed as pairs
+FEW = [("bfloat16", "pairs"), ("mixed", ""), ("complex128", "")]    # packed in another form
 MANY = [*[("bfloat16", way) for way in ("", "float32")],
         *[(name, "") for name in ("int8", "uint8", "float16", "float32", "float64", "int32",
-                                  "uint32", "int64", "uint64")]]
+                                  "uint32", "int64", "uint64", "complex64")]]
 PRODUCTS = [*FEW, *[pytest.param(*x, marks=pytest.mark.soak) for x in MANY]]
 
 

@@ -20,6 +20,9 @@ typedef void (*combine_fn)(const scatter_part *);
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
+#define TEMPLATE "ops/indexing/scatter_complex_formulas.h"
+#include "ops/each_complex.h"
+#undef TEMPLATE
 
 typedef enum { ADD, SUB, UPDATE, MIN, MAX, MUL, N_MODES } scatter_mode;
 
@@ -36,8 +39,11 @@ static const combine_fn combiners[DF_N_DTYPES][N_MODES] = {
     DF_OF_ALL(F64, MODES(f64, f64)), DF_OF_ALL(BOOL, {[UPDATE] = scatter_update_i8}),
     DF_OF_ALL(F16, {[UPDATE] = scatter_update_i16}),
     DF_OF_ALL(BF16, {[UPDATE] = scatter_update_i16}),
-    DF_OF_ALL(C64, {scatter_add_f32, scatter_sub_f32, scatter_update_f32}), /* of the parts */
-    DF_OF_ALL(C128, {scatter_add_f64, scatter_sub_f64, scatter_update_f64}),
+    /* of the parts, which are neighbouring columns */
+    DF_OF_ALL(C64, {scatter_add_f32, scatter_sub_f32, scatter_update_f32,
+                    [MUL] = scatter_mul_c64}),
+    DF_OF_ALL(C128, {scatter_add_f64, scatter_sub_f64, scatter_update_f64,
+                     [MUL] = scatter_mul_c128}),
 };
 
 /* --- long sums ----------------------------------------------------------------------------------
@@ -105,8 +111,9 @@ static void scatter_block(void *context, int64_t begin, int64_t end)
                           .inner = l->inner,
                           .begin_row = l->rows / s->row_parts * row_part,
                           .end_row = l->rows / s->row_parts * (row_part + 1),
-                          .begin_col = l->inner / s->col_parts * col_part,
-                          .end_col = l->inner / s->col_parts * (col_part + 1)};
+                          /* even: both parts of complex numbers */
+                          .begin_col = l->inner / s->col_parts * col_part & ~INT64_C(1),
+                          .end_col = l->inner / s->col_parts * (col_part + 1) & ~INT64_C(1)};
         if (row_part == s->row_parts - 1) p.end_row = l->rows;
         if (col_part == s->col_parts - 1) p.end_col = l->inner;
         for (int64_t j = 0; j < l->picks; j += CHUNK) {
@@ -331,9 +338,9 @@ DF_ONCE(df_status, infer_combine, (const df_call *call, df_error *err))
 }
 
 /* Same, for combinations that complex numbers do not have. */
-static df_status infer_combine_real(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_combine_real, (const df_call *call, df_error *err))
 {
-    if (df_is_complex(call->in[0]->dtype)) return df_fail_dtype(call, 0, "real numbers", err);
+    if (df_is_complex(call->in[0]->dtype)) return df_fail_dtype(call, 0, "a dtype with an order", err);
     return infer_combine(call, err);
 }
 
@@ -371,8 +378,8 @@ DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"),
                                 .infer = infer_combine_real, .run = run_min, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"),
                                 .infer = infer_combine_real, .run = run_max, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"),
-                                .infer = infer_combine_real, .run = run_mul, RUN_IN_FLOAT};
+DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer = infer_combine,
+                                .run = run_mul, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
 

@@ -21,7 +21,7 @@ static df_status check_dtype(const df_call *call, df_error *err)
 {
     return DF_SYM(df_gemm_has)(call->in[0]->dtype, result_dtype(call))
                ? DF_OK
-               : df_fail_dtype(call, 0, "a float type, or integers of 8, 32 or 64 bits", err);
+               : df_fail_dtype(call, 0, "a float or complex type, or integers of 8, 32 or 64 bits", err);
 }
 
 /* --- packing ---------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ static int64_t workspace(const df_call *call)
 static double flops(const df_call *call)
 {
     const df_gemm g = product_of(call);
-    return 2.0 * (double)g.m * (double)g.k * (double)g.n;
+    return (df_is_complex(g.dtype) ? 8.0 : 2.0) * (double)g.m * (double)g.k * (double)g.n;
 }
 
 static df_status make_plan(df_gemm *g, const df_call *call, void **prepared, df_error *err)

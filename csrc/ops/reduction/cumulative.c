@@ -40,18 +40,24 @@ typedef int64_t accumulator_i64;
 #include "ops/each_int.h"
 #undef TEMPLATE
 
+#define TEMPLATE "ops/reduction/cumulative_complex_formulas.h"
+#include "ops/each_complex.h"
+#undef TEMPLATE
+
 #define OF_INTS(name)                                                                            \
     DF_OF(U8, name##_block_i8), DF_OF(U16, name##_block_i16), DF_OF(U32, name##_block_i32),      \
     DF_OF(U64, name##_block_i64), DF_OF(I8, name##_block_i8), DF_OF(I16, name##_block_i16),      \
     DF_OF(I32, name##_block_i32), DF_OF(I64, name##_block_i64)
 #define OF_FLOATS(name) [DF_F32] = name##_block_f32, DF_OF(F64, name##_block_f64)
+#define OF_COMPLEX(name) DF_OF(C64, name##_block_c64), DF_OF(C128, name##_block_c128)
 /* complex numbers: the parts are summed separately, as neighbouring columns */
 static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum),
                                              DF_OF(C64, cumsum_block_f32),
                                              DF_OF(C128, cumsum_block_f64)};
-static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod)};
+static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod),
+                                              OF_COMPLEX(cumprod)};
 static const block_fn of_logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
-static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence)};
+static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence), OF_COMPLEX(recurrence)};
 
 DF_ONCE(df_status, infer_scan, (const df_call *call, df_error *err))
 {
@@ -59,18 +65,12 @@ DF_ONCE(df_status, infer_scan, (const df_call *call, df_error *err))
     int axis;
     const bool floats = call->n_in == 2;
     if (floats ? !of_recurrence[x->dtype] : !cumsum[x->dtype])
-        return df_fail_dtype(call, 0, floats ? "a floating dtype" : "a number dtype", err);
+        return df_fail_dtype(call, 0, floats ? "a floating or complex dtype" : "a number dtype", err);
     if (floats && (!df_may_be_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
         return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, expected the same",
                        call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     return status == DF_OK ? df_infer_same(call, err) : status;
-}
-
-static df_status infer_cumprod(const df_call *call, df_error *err)
-{
-    return cumprod[call->in[0]->dtype] ? infer_scan(call, err)
-                                       : df_fail_dtype(call, 0, "a real number dtype", err);
 }
 
 static df_status infer_logsumexp(const df_call *call, df_error *err)
@@ -155,7 +155,7 @@ static df_status run_logsumexp(const df_call *call, df_error *err)
 
 DF_OP(cumsum) = {CUMULATIVE_OP("cumsum"), .n_in = 1, .infer = infer_scan,
                  .run = run_cumsum};
-DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer_cumprod,
+DF_OP(cumprod) = {CUMULATIVE_OP("cumprod"), .n_in = 1, .infer = infer_scan,
                   .run = run_cumprod};
 /* s[k] = b[k] + a[k - 1] s[k - 1]; exclusive: s[k] = b[k - 1] + a[k - 1] s[k - 1] from s[0] = 0. */
 DF_OP(cumulative_recurrence) = {CUMULATIVE_OP("cumulative_recurrence"), .n_in = 2,

@@ -105,10 +105,12 @@ typedef struct reduction {
     DF_OF_ALL(I32, REDUCER_OF(name, i32)), DF_OF_ALL(I64, REDUCER_OF(name, i64))
 #define FINISH(name) .finish = {[DF_F32] = name##_finish_f32, DF_OF(F64, name##_finish_f64)}
 
+#include "ops/reduction/reduce_complex.h"
+
 static const reduction sum = {.first = {SIGNLESS_REDUCERS(sum)}, .rest = {SIGNLESS_REDUCERS(sum)},
                               .by_parts = true};
-static const reduction prod = {.first = {SIGNLESS_REDUCERS(prod)},
-                               .rest = {SIGNLESS_REDUCERS(prod)}};
+static const reduction prod = {.first = {SIGNLESS_REDUCERS(prod), COMPLEX_REDUCERS(prod)},
+                               .rest = {SIGNLESS_REDUCERS(prod), COMPLEX_REDUCERS(prod)}};
 static const reduction max = {.first = {EXTREME_REDUCERS(max)}, .rest = {EXTREME_REDUCERS(max)}};
 static const reduction min = {.first = {EXTREME_REDUCERS(min)}, .rest = {EXTREME_REDUCERS(min)}};
 static const reduction any = {.first = {DF_OF_ALL(BOOL, REDUCER_OF(unsigned_max, i8))},
@@ -352,12 +354,18 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const df_tensor
     if (r->finish[dtype]) r->finish[dtype](n_out, out, parameter, count);
 }
 
+/* The dtype of the elements that are reduced. */
+static df_dtype element_dtype(const df_call *call, const reduction *r)
+{
+    const df_dtype dtype = call->in[0]->dtype;
+    return r->by_parts ? df_real_dtype(dtype) : dtype;
+}
+
 static df_status infer(const df_call *call, const reduction *r, df_error *err)
 {
     const df_tensor *x = call->in[0];
     bool marked[DF_MAX_NDIM];
-    const df_dtype part = r->by_parts ? df_real_dtype(x->dtype) : x->dtype;
-    if (!r->first[part].rows) {
+    if (!r->first[element_dtype(call, r)].rows) {
         const char *wanted = r->first[DF_BOOL].rows  ? "bool"
                              : r->first[DF_I32].rows ? "a number dtype"
                                                      : "a floating dtype";
@@ -372,13 +380,13 @@ static df_status infer(const df_call *call, const reduction *r, df_error *err)
     return df_tensor_set(call->out[0], x->dtype, ndim, shape, call->op->name, err);
 }
 
-static void group_call(groups *g, const df_call *call)
+static void group_call(groups *g, const df_call *call, df_dtype dtype)
 {
     bool marked[DF_MAX_NDIM];
     df_error never; /* infer has checked the axes */
     df_mark_axes(call, call->attrs[AXES].list, marked, &never);
     group(g, call->in[0], marked, call->out[0]->size);
-    if (!df_is_complex(call->in[0]->dtype)) return;
+    if (dtype == call->in[0]->dtype) return;
     if (g->reduced[g->n - 1]) g->reduced[g->n] = false, g->size[g->n++] = 1;
     g->size[g->n - 1] *= 2; /* the parts of a number, as a last dimension */
 }
@@ -386,8 +394,9 @@ static void group_call(groups *g, const df_call *call)
 static int64_t workspace(const df_call *call, const reduction *r)
 {
     groups g;
-    group_call(&g, call);
-    const scratch need = scratch_of(g, r, df_dtypes[df_real_dtype(call->in[0]->dtype)].bytes);
+    const df_dtype dtype = element_dtype(call, r);
+    group_call(&g, call, dtype);
+    const scratch need = scratch_of(g, r, df_dtypes[dtype].bytes);
     return need.even + need.odd + 3 * need.parameter;
 }
 
@@ -397,8 +406,8 @@ static df_status run(const df_call *call, const reduction *r)
     df_tensor x = *call->in[0]; /* borrows the shape */
     if (out->size == 0) return DF_OK;
     groups g;
-    group_call(&g, call);
-    x.dtype = df_real_dtype(x.dtype);
+    x.dtype = element_dtype(call, r);
+    group_call(&g, call, x.dtype);
     reduce(r, g, x.dtype, &x, 0, out->data, x.dtype == out->dtype ? out->size : 2 * out->size,
            (double)(x.size / out->size), call->workspace);
     return DF_OK;

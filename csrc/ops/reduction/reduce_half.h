@@ -157,7 +157,7 @@ static df_status run_half(const df_call *call, const reduction *r, df_error *err
     groups g;
     stage first;
     if (out->size == 0) return DF_OK;
-    group_call(&g, call);
+    group_call(&g, call, call->in[0]->dtype);
     groups left = g;
     next_stage(&left, &first);
     const bool is_long = df_min(first.span.n, first.chunk) > HALF_COLUMN_ROWS &&

@@ -8,11 +8,11 @@
     constant kernels of recurrent layers    packed once, then cached
     weights of an imported model            packed once, the matrix freed
 
-A product packs a transposed right operand, and any operand of 8 or 16 bits, in each run. A product
-of few rows does not amortise that: think of inference, or of the backward steps of a recurrent
-network. Constants are always packed, since panels are read faster than distant rows; for variables,
-which may change before each run, that alone does not pay. The order of sums stays, except in
-products with a vector, which are not rewritten.
+A product packs a transposed right operand, and any operand of 8 or 16 bits or of complex numbers,
+in each run. A product of few rows does not amortise that: think of inference, or of the backward
+steps of a recurrent network. Constants are always packed, since panels are read faster than distant
+rows; for variables, which may change before each run, that alone does not pay. The order of sums
+stays, except in products with a vector, which are not rewritten.
 """
 
 from __future__ import annotations
@@ -263,11 +263,17 @@ def is_small(node: Node) -> bool:
 
 def _packs(node: Node) -> bool:
     """Return True if the kernel of a product packs its right operand in each run."""
-    return _is_narrow(node.inputs[1]) or bool(node.attr_dict["transpose_b"])
+    return _is_repacked(node.inputs[1]) or bool(node.attr_dict["transpose_b"])
 
 
 def _packs_transposed(node: Node) -> bool:
-    return is_small(node) and bool(node.attr_dict["transpose_b"]) and not _is_narrow(node.inputs[1])
+    return (is_small(node) and bool(node.attr_dict["transpose_b"])
+            and not _is_repacked(node.inputs[1]))
+
+
+def _is_repacked(x: Symbol) -> bool:
+    """Return True for operands whose packed form has other elements."""
+    return x.dtype.is_complex or _is_narrow(x)
 
 
 def _is_narrow(x: Symbol) -> bool:

@@ -11,6 +11,7 @@ from dualflow._util.flags import Switches
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
 from dualflow.ops.array.shape import ints, product, reshape, static_shape, transpose
+from dualflow.ops.elementwise.complex import complex, imag, real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,11 +134,27 @@ def convolve(op: str, n: int, input: TensorLike, filters: TensorLike, strides: T
     if len(batch) > 1:
         x = reshape(x, (product(x.shape[:len(batch)]), *static_shape(x)[len(batch):]))
     try:
-        y = apply("conv", channels_last(x, given), w, name=name, **given.attrs)
+        if x.dtype.is_complex or w.dtype.is_complex:
+            y = _of_parts(channels_last(x, given), w, given.attrs, name)
+        else:
+            y = apply("conv", channels_last(x, given), w, name=name, **given.attrs)
     except REFUSED as error:
         raise named(error, op, **({"input": x, "filters": w} if given.first else {})) from None
     y = channels_first(y, given)
     return reshape(y, (*batch, *static_shape(y)[1:])) if len(batch) > 1 else y
+
+
+def _of_parts(x: TensorBase, w: TensorBase, attrs: dict[str, Any], name: str | None) -> Tensor:
+    """Compute a convolution of complex numbers by real ones: 4, or 2 if one operand is real."""
+    def conv(x, w):
+        return apply("conv", x, w, **attrs)
+
+    if not w.dtype.is_complex:
+        return complex(conv(real(x), w), conv(imag(x), w), name)
+    if not x.dtype.is_complex:
+        return complex(conv(x, real(w)), conv(x, imag(w)), name)
+    a, b, c, d = real(x), imag(x), real(w), imag(w)
+    return complex(conv(a, c) - conv(b, d), conv(a, d) + conv(b, c), name)
 
 
 @gradient("conv", saves="inputs")
@@ -186,8 +203,8 @@ def conv1d(input: TensorLike, filters: TensorLike, stride: TensorLike, padding: 
 
     Parameters
     ----------
-    input : Tensor, floating, shape (batch..., width, channels)
-    filters : Tensor, same dtype, shape (width, channels / groups, outputs)
+    input : Tensor, floating or complex, shape (batch..., width, channels)
+    filters : Tensor, complex or real, shape (width, channels / groups, outputs)
     stride : int
     padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 3 dimensions
     data_format : "NWC" or "NCW"
@@ -221,8 +238,8 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (batch..., height, width, channels)
-    filters : Tensor, same dtype, shape (height, width, channels / groups, outputs)
+    input : Tensor, floating or complex, shape (batch..., height, width, channels)
+    filters : Tensor, complex or real, shape (height, width, channels / groups, outputs)
         The number of groups is derived from the channels. Group i of the outputs reads only group
         i of the channels.
     strides : int or ints
@@ -252,7 +269,8 @@ def conv2d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
     `df.config.set_exact_convolutions` disables it.
 
     "NCHW" is transposed to channels last and back. Sums are computed in the dtype, or in float32
-    for 16-bit floats, in an order that depends only on the sizes. The gradients are
+    for 16-bit floats, in an order that depends only on the sizes. Complex operands are convolved by
+    parts: 4 real convolutions, or 2 if one operand is real. The gradients are
     `conv2d_backprop_input` and `conv2d_backprop_filter`.
 
     Examples
@@ -272,8 +290,8 @@ def conv3d(input: TensorLike, filters: TensorLike, strides: TensorLike, padding:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (batch..., depth, height, width, channels)
-    filters : Tensor, same dtype, shape (depth, height, width, channels / groups, outputs)
+    input : Tensor, floating or complex, shape (batch..., depth, height, width, channels)
+    filters : Tensor, complex or real, shape (depth, height, width, channels / groups, outputs)
     strides : int or ints
     padding : "SAME", "VALID" or a pair (zeros before, zeros after) for each of 5 dimensions
     data_format : "NDHWC" or "NCDHW"

@@ -8,6 +8,7 @@ from dualflow.ops.array.creation import ones_like
 from dualflow.ops.array.shape import static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.indexing.gather import gather_nd, scatter_nd
 
 TYPE_CHECKING = False
@@ -60,8 +61,8 @@ def _(g, y, tensor, indices, updates):
         zeros = cast(tensor_zero, g.dtype) + scatter_nd(indices, cast(zero, g.dtype),
                                                         static_shape(tensor))
         others = gather_nd(zeros, indices) - cast(zero, g.dtype)
-        share = gather_nd(g * product, indices) / where(zero, 1, updates)
+        share = gather_nd(g * conj(product), indices) / conj(where(zero, 1, updates))
         return where(equal(others, 0), share, 0)
 
-    return (lambda: g * tensor_scatter_nd_mul(ones_like(tensor), indices, updates), None,
+    return (lambda: g * conj(tensor_scatter_nd_mul(ones_like(tensor), indices, updates)), None,
             into_updates)

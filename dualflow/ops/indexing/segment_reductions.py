@@ -40,10 +40,14 @@ __all__ = [
 Combine: TypeAlias = "Callable[[Tensor, Tensor, Tensor], Tensor]"
 
 
-def _tensors(op: str, data: TensorLike, ids: TensorLike) -> tuple[Tensor, Tensor]:
+def _tensors(op: str, data: TensorLike, ids: TensorLike,
+             ordered: bool = False) -> tuple[Tensor, Tensor]:
     x, at = as_tensor(data, None, op), as_tensor(ids, None, op)
     if x.dtype.is_bool:
         raise DTypeError(f"{op}: data is bool, expected a number dtype")
+    if ordered and x.dtype.is_complex:
+        raise DTypeError(f"{op}: data is {x.dtype}, expected a real number dtype; df.math.real "
+                         "returns real parts")
     return x, at
 
 
@@ -84,12 +88,13 @@ def _loose(combine: Combine, x: Tensor, ids: Tensor, n: int, identity: float) ->
 
 
 def _counts(op: str, x: Tensor, ids: Tensor, n: int | None) -> Tensor:
-    """Return the number of rows of each segment, at least 1, in the dtype of the data."""
-    if not x.dtype.is_floating:
-        raise DTypeError(f"{op}: data is {x.dtype.name}, expected a floating dtype")
+    """Return the number of rows of each segment, at least 1, in the dtype of the data or of its
+    parts."""
+    if not x.dtype.is_inexact:
+        raise DTypeError(f"{op}: data is {x.dtype.name}, expected a floating or complex dtype")
     ones = ones_like(ids)
     counts = segment_sum(ones, ids) if n is None else unsorted_segment_sum(ones, ids, n)
-    return _beside(maximum(cast(counts, x.dtype), 1), x.ndim - ids.ndim + 1)
+    return _beside(maximum(cast(counts, x.dtype.real_dtype), 1), x.ndim - ids.ndim + 1)
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -119,7 +124,7 @@ def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     >>> df.math.segment_max([3, 1, 2], [0, 0, 2]).numpy().tolist()
     [3, 0, 2]
     """
-    x, ids = _tensors("segment_max", data, segment_ids)
+    x, ids = _tensors("segment_max", data, segment_ids, ordered=True)
     return _sorted(tensor_scatter_nd_max, x, ids, _lowest(x.dtype), 0)
 
 
@@ -153,7 +158,7 @@ def unsorted_segment_max(data: TensorLike, segment_ids: TensorLike, num_segments
     >>> df.math.unsorted_segment_max([3, 1, 2], [1, -1, 0], 2).numpy().tolist()
     [2, 3]
     """
-    x, ids = _tensors("unsorted_segment_max", data, segment_ids)
+    x, ids = _tensors("unsorted_segment_max", data, segment_ids, ordered=True)
     n = one_size(num_segments, "unsorted_segment_max: num_segments")
     return _loose(tensor_scatter_nd_max, x, ids, n, _lowest(x.dtype))
 
@@ -185,7 +190,7 @@ def segment_min(data: TensorLike, segment_ids: TensorLike, name: str | None = No
     >>> df.math.segment_min([3, 1, 2], [0, 0, 2]).numpy().tolist()
     [1, 0, 2]
     """
-    x, ids = _tensors("segment_min", data, segment_ids)
+    x, ids = _tensors("segment_min", data, segment_ids, ordered=True)
     return _sorted(tensor_scatter_nd_min, x, ids, _highest(x.dtype), 0)
 
 
@@ -219,7 +224,7 @@ def unsorted_segment_min(data: TensorLike, segment_ids: TensorLike, num_segments
     >>> df.math.unsorted_segment_min([3, 1, 2], [1, -1, 0], 2).numpy().tolist()
     [2, 3]
     """
-    x, ids = _tensors("unsorted_segment_min", data, segment_ids)
+    x, ids = _tensors("unsorted_segment_min", data, segment_ids, ordered=True)
     n = one_size(num_segments, "unsorted_segment_min: num_segments")
     return _loose(tensor_scatter_nd_min, x, ids, n, _highest(x.dtype))
 
@@ -295,7 +300,7 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 
     Parameters
     ----------
-    data : Tensor, floating, shape (n, ...)
+    data : Tensor, floating or complex, shape (n, ...)
     segment_ids : Tensor, int32 or int64, shape (n,), sorted, not negative
 
     Returns
@@ -323,7 +328,7 @@ def unsorted_segment_mean(data: TensorLike, segment_ids: TensorLike, num_segment
 
     Parameters
     ----------
-    data : Tensor, floating, shape ``segment_ids.shape + (...)``
+    data : Tensor, floating or complex, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
         Rows with a negative id are skipped.
     num_segments : int
@@ -354,7 +359,7 @@ def unsorted_segment_sqrt_n(data: TensorLike, segment_ids: TensorLike, num_segme
 
     Parameters
     ----------
-    data : Tensor, floating, shape ``segment_ids.shape + (...)``
+    data : Tensor, floating or complex, shape ``segment_ids.shape + (...)``
     segment_ids : Tensor, int32 or int64
         Rows with a negative id are skipped.
     num_segments : int

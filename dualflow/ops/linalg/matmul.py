@@ -23,6 +23,7 @@ from dualflow.ops.array.shape import (
     static_shape,
 )
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import conj
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,12 +49,12 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
 
     Parameters
     ----------
-    a : Tensor, floating or integers of 32 or 64 bits, shape (..., m, k)
+    a : Tensor, floating, complex or integers of 32 or 64 bits, shape (..., m, k)
     b : Tensor, same dtypes, shape (..., k, n)
     transpose_a, transpose_b : bool
         Whether to swap the last two dimensions first: shapes (..., k, m) and (..., n, k).
     adjoint_a, adjoint_b : bool
-        The same as transpose, because numbers are real.
+        Whether to transpose and conjugate first. Real numbers are their own conjugates.
     a_is_sparse, b_is_sparse : bool
         Ignored: zeros are multiplied like other numbers.
     output_type : dtype, optional
@@ -75,8 +76,9 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
 
     Notes
     -----
-    Transposition does not copy. With k = 0 the result is zeros. The gradients are ``g b^T`` to a
-    and ``a^T g`` to b.
+    Transposition does not copy; conjugation does. With k = 0 the result is zeros. A product of
+    complex matrices is computed as four real products, with their error bound. The gradients are
+    ``g b^H`` to a and ``a^H g`` to b, with ^H the conjugate transpose.
 
     Examples
     --------
@@ -87,9 +89,10 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     >>> df.matmul(x, x, transpose_b=True, output_type=df.int32).numpy().tolist()
     [[20000]]
     """
-    if adjoint_a or adjoint_b:
-        transpose_a = _turned("matmul", "a", transpose_a, adjoint_a)
-        transpose_b = _turned("matmul", "b", transpose_b, adjoint_b)
+    if adjoint_a:
+        a, transpose_a = _adjoint("a", a, transpose_a)
+    if adjoint_b:
+        b, transpose_b = _adjoint("b", b, transpose_b)
     try:
         if output_type is None:
             return apply_ordered(MATMUL, (a, b), (transpose_a, transpose_b), name)
@@ -100,11 +103,12 @@ def matmul(a: TensorLike, b: TensorLike, transpose_a: bool = False, transpose_b:
     return _with_vectors(a, b, transpose_a, transpose_b, output_type, name)
 
 
-def _turned(op: str, operand: str, transpose: bool, adjoint: bool) -> bool:
-    if transpose and adjoint:
-        raise InvalidArgumentError(f"{op}: transpose_{operand} and adjoint_{operand} are both "
-                                   "given, expected one of them")
-    return transpose or adjoint
+def _adjoint(name: str, x: TensorLike, transpose: bool) -> tuple[TensorLike, bool]:
+    """Return the operand to transpose and True."""
+    if transpose:
+        raise InvalidArgumentError(f"matmul: transpose_{name} and adjoint_{name} are both given, "
+                                   "expected one of them")
+    return conj(x), True
 
 
 def _rank(x: TensorLike) -> int:
@@ -148,14 +152,16 @@ no_gradient("matmul_int32", why="its result is not floating")
 def _(g, y, a, b, transpose_a, transpose_b):
     ta, tb = bool(transpose_a), bool(transpose_b)
 
-    def to_a():                          # g op(b)^T, or its transpose op(b) g^T
-        return matmul(b, g, tb, True) if ta else matmul(g, b, False, not tb)
+    def to_a():                          # g op(b)^H, or its transpose conj(op(b)) g^T
+        w = conj(b)
+        return matmul(w, g, tb, True) if ta else matmul(g, w, False, not tb)
 
-    def to_b():                          # op(a)^T g, or its transpose g^T op(a)
+    def to_b():                          # op(a)^H g, or its transpose g^T conj(op(a))
         if b.ndim == 2 < a.ndim and not ta:     # one product instead of a sum of many
-            x, h = _rows(a), _rows(g)
+            x, h = _rows(conj(a)), _rows(g)
             return matmul(h, x, True, False) if tb else matmul(x, h, True, False)
-        return matmul(g, a, True, ta) if tb else matmul(a, g, not ta, False)
+        x = conj(a)
+        return matmul(g, x, True, ta) if tb else matmul(x, g, not ta, False)
 
     return to_a, to_b
 
@@ -172,12 +178,12 @@ def matvec(a: TensorLike, b: TensorLike, transpose_a: bool = False,
 
     Parameters
     ----------
-    a : Tensor, floating or integers of 32 or 64 bits, shape (..., m, k)
+    a : Tensor, floating, complex or integers of 32 or 64 bits, shape (..., m, k)
     b : Tensor, same dtypes, shape (..., k)
     transpose_a : bool
         Whether to swap the last two dimensions of a first, which then is (..., k, m).
     adjoint_a : bool
-        The same as transpose, because numbers are real.
+        Whether to transpose and conjugate a first.
     a_is_sparse, b_is_sparse : bool
         Ignored.
 

@@ -371,7 +371,7 @@ def normalize(tensor: TensorLike, ord: str | float = "euclidean", axis: Any = No
 
     Parameters
     ----------
-    tensor : Tensor, floating
+    tensor : Tensor, floating or complex
     ord, axis
         As in `norm`.
 

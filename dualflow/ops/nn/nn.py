@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, as_tensor
 from dualflow._util.arguments import LESS_THAN_ALL, REFUSED, channels_first, named, number
-from dualflow.errors import ShapeError
+from dualflow.errors import DTypeError, ShapeError
 from dualflow.ops.array.shape import reshape, same_size
 from dualflow.ops.elementwise.arithmetic import add, multiply, square
 from dualflow.ops.elementwise.cast import cast
@@ -75,6 +75,7 @@ def moments(x: TensorLike, axes: Axis, shift: None = None, keepdims: bool = Fals
     Returns
     -------
     mean, variance : Tensor
+        The variance of complex numbers is real.
 
     Examples
     --------
@@ -100,13 +101,22 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     -------
     Tensor, shape ()
 
+    Raises
+    ------
+    DTypeError
+        If `t` is complex.
+
     Examples
     --------
     >>> import dualflow as df
     >>> df.nn.l2_loss([3., 4.]).numpy().item()
     12.5
     """
-    return multiply(reduce_sum(square(t)), 0.5, name)
+    x = as_tensor(t, None, "l2_loss")
+    if x.dtype.is_complex:
+        raise DTypeError(f"l2_loss: t is {x.dtype} {x.shape}, expected a floating dtype; "
+                         "df.math.real returns real parts")
+    return multiply(reduce_sum(square(x)), 0.5, name)
 
 
 def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,

@@ -18,6 +18,7 @@ from dualflow.ops.axes import by_axes
 from dualflow.ops.elementwise.arithmetic import add, multiply, square
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater_equal
+from dualflow.ops.elementwise.complex import conj, real
 from dualflow.ops.elementwise.exponential import rsqrt
 from dualflow.ops.elementwise.limits import maximum
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -302,7 +303,7 @@ def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
     axis : int or sequence of int, optional
         By default all axes.
     epsilon : float
@@ -319,7 +320,7 @@ def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
 
     Notes
     -----
-    One op with one gradient op if `axis` are the last dimensions.
+    One op with one gradient op if `x` is real and `axis` are the last dimensions.
 
     Examples
     --------
@@ -333,6 +334,9 @@ def l2_normalize(x: TensorLike, axis: Axis = None, epsilon: float = 1e-12,
     if chosen is not None:
         return chosen
     axes = _axes(x, axis, "l2_normalize")
+    if x.dtype.is_complex:
+        squares = real(x * conj(x))
+        return multiply(x, rsqrt(maximum(reduce_sum(squares, axes, True), epsilon)), name)
     if axes == list(range(x.ndim - len(axes), x.ndim)):
         return apply("l2_normalize", x, name=name, ndim=len(axes), epsilon=epsilon)
     return multiply(x, rsqrt(maximum(reduce_sum(square(x), axes, True), epsilon)), name)

@@ -13,6 +13,7 @@ from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array.shape import ints
+from dualflow.ops.elementwise.complex import complex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None 
     """
     check_algorithm(alg, "stateless_uniform")
     drawn = _drawn_in(dtype)
+    if drawn.is_complex:
+        raise DTypeError(f"random_uniform: dtype is {drawn}, expected a real number dtype")
     if not drawn.is_floating:
         if minval is None and maxval is None:
             return full_int(shape, seed, drawn, name)
@@ -164,7 +167,7 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     seed : Tensor, integers, shape (2,)
         Any two numbers, such as an epoch and a step: each pair selects a separate stream.
     mean, stddev : number or Tensor
-    dtype : floating dtype, default float32
+    dtype : floating or complex dtype, default float32
     alg : {"auto_select", "philox"} or Algorithm
         All but ThreeFry, which raises, name the only algorithm.
 
@@ -175,7 +178,8 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     Notes
     -----
     The Box-Muller method; at most 6.6 (float64: 8.6) standard deviations from the mean. SIMD levels
-    may differ in the last bits. `mean` and `stddev` have gradients if they are tensors.
+    may differ in the last bits. `mean` and `stddev` have gradients if they are tensors. Complex
+    numbers have the variance ``stddev**2``, half of it in each part, as in JAX.
 
     Examples
     --------
@@ -184,6 +188,13 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     (2, 3)
     """
     check_algorithm(alg, "stateless_normal")
+    wanted = as_dtype(dtype)
+    if wanted.is_complex:
+        parts = apply("random_normal", key_of(seed), shape=[2, *ints(shape, "random_normal: shape")],
+                      dtype=wanted.real_dtype, mean=0.0, stddev=0.5**0.5)
+        z = _in_dtype(complex(parts[0], parts[1]) * stddev + mean, wanted)
+        return z if name is None else apply("identity", z, name=name)
+
     def draw(mean, stddev):
         return apply("random_normal", key_of(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
                      mean=mean, stddev=stddev)

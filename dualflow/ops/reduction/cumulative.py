@@ -7,6 +7,7 @@ import math
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.elementwise.exponential import exp
 
 TYPE_CHECKING = False
@@ -87,6 +88,7 @@ def cumprod(x: TensorLike, axis: int = 0, exclusive: bool = False, reverse: bool
 
 @gradient("cumprod", saves="inputs")
 def _(g, y, x, axis, exclusive, reverse):
+    x = conj(x)
     return (cumprod(x, axis, True, reverse)
             * cumulative_recurrence(x, g, axis, exclusive, not reverse))
 
@@ -103,8 +105,9 @@ def cumulative_recurrence(a: TensorLike, b: TensorLike, axis: int, exclusive: bo
 @gradient("cumulative_recurrence", saves="both")
 def _(g, s, a, b, axis, exclusive, reverse):
     # The gradient of s[k + 1] reaches s[k] through a[k]: the exclusive recurrence in reverse.
+    a = conj(a)
     behind = cumulative_recurrence(a, g, axis, True, not reverse)
-    return behind * s, behind if exclusive else g + a * behind
+    return behind * conj(s), behind if exclusive else g + a * behind
 
 
 def cumulative_logsumexp(x: TensorLike, axis: int = 0, exclusive: bool = False,

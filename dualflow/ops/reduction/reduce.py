@@ -10,6 +10,7 @@ from dualflow.ops import reduction
 from dualflow.ops.array.shape import broadcast_to, reshape, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.elementwise.exponential import exp
 from dualflow.ops.elementwise.limits import maximum
 
@@ -198,8 +199,8 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 
     Notes
     -----
-    The product of no elements is 1. The gradient is `g` times the product of the other elements,
-    which is correct even if some are 0.
+    The product of no elements is 1. The gradient is `g` times the (conjugate) product of the other
+    elements, which is correct even if some are 0.
 
     Examples
     --------
@@ -214,7 +215,7 @@ def reduce_prod(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fa
 @gradient("reduce_prod", saves="inputs")
 def _(g, y, x, axes, keepdims):
     """Axis by axis, multiply `g` by the products of the elements before and after each one."""
-    stages = [x]
+    stages = [conj(x)]
     for a in axes[:-1]:
         stages.append(reduce_prod(stages[-1], a, keepdims=True))
     for a, stage in zip(reversed(axes), reversed(stages), strict=False):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply, apply_ordered, get_op, larger
+from dualflow._core import Tensor, TensorBase, apply, apply_ordered, as_tensor, get_op, larger
 from dualflow.gradient_registry import gradient
+from dualflow.ops.elementwise.arithmetic import abs
 from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.complex import complex, imag, real
 from dualflow.ops.reduction.reduce import axes_or_all, broadcast_over, count_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dualflow.ops.types import Axis, TensorLike
 
 __all__ = ["reduce_euclidean_norm", "reduce_mean", "reduce_std", "reduce_variance"]
@@ -58,7 +62,7 @@ def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool 
 
     Parameters
     ----------
-    input_tensor : Tensor, floating
+    input_tensor : Tensor, floating or complex
     axis : int or sequence of int, optional
         By default all axes.
     keepdims : bool
@@ -66,11 +70,12 @@ def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool 
 
     Returns
     -------
-    Tensor, of the dtype of `input_tensor`
+    Tensor, of the dtype of `input_tensor`, or of its parts
 
     Notes
     -----
-    Two passes, the mean first, avoid cancellation. The gradient is ``g * 2 (x - mean) / n``.
+    Two passes, the mean first, avoid cancellation. The distance of complex numbers is the absolute
+    value of their difference, so the result is real. The gradient is ``g * 2 (x - mean) / n``.
 
     Examples
     --------
@@ -78,8 +83,11 @@ def reduce_variance(input_tensor: TensorLike, axis: Axis = None, keepdims: bool 
     >>> df.math.reduce_variance([1., 2., 3., 4.]).numpy().item()
     1.25
     """
-    return apply("reduce_variance", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
-                 keepdims=keepdims)
+    x = input_tensor if isinstance(input_tensor, TensorBase) else as_tensor(input_tensor)
+    if x.dtype.is_complex:
+        return apply("add", reduce_variance(real(x), axis, keepdims),
+                     reduce_variance(imag(x), axis, keepdims), name=name)
+    return apply("reduce_variance", x, name=name, axes=axes_or_all(x, axis), keepdims=keepdims)
 
 
 @gradient("reduce_variance", saves="inputs")
@@ -94,13 +102,19 @@ def _over_root(g: Tensor, y: Tensor) -> Tensor:
     return where(zero, 0, g / where(zero, 1, y))
 
 
+def _of_parts(f: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool,
+              name: str | None) -> Tensor:
+    """Return the root of f(real(x))**2 + f(imag(x))**2; its gradient is 0 where the root is 0."""
+    return abs(complex(f(real(x), axis, keepdims), f(imag(x), axis, keepdims)), name)
+
+
 def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                name: str | None = None) -> Tensor:
     """Return the standard deviation along `axis`, the root of the variance.
 
     Parameters
     ----------
-    input_tensor : Tensor, floating
+    input_tensor : Tensor, floating or complex
     axis : int or sequence of int, optional
         By default all axes.
     keepdims : bool
@@ -108,7 +122,7 @@ def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
 
     Returns
     -------
-    Tensor, of the dtype of `input_tensor`
+    Tensor, of the dtype of `input_tensor`, or of its parts
 
     Notes
     -----
@@ -120,8 +134,10 @@ def reduce_std(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = Fal
     >>> df.math.reduce_std([2., 2., 6., 6.]).numpy().item()
     2.0
     """
-    return apply("reduce_std", input_tensor, name=name, axes=axes_or_all(input_tensor, axis),
-                 keepdims=keepdims)
+    x = input_tensor if isinstance(input_tensor, TensorBase) else as_tensor(input_tensor)
+    if x.dtype.is_complex:
+        return _of_parts(reduce_std, x, axis, keepdims, name)
+    return apply("reduce_std", x, name=name, axes=axes_or_all(x, axis), keepdims=keepdims)
 
 
 @gradient("reduce_std", saves="both")
@@ -132,11 +148,11 @@ def _(g, y, x, axes, keepdims):
 
 def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims: bool = False,
                           name: str | None = None) -> Tensor:
-    """Return the root of the sum of squares along `axis`.
+    """Return the root of the sum of squared absolute values along `axis`.
 
     Parameters
     ----------
-    input_tensor : Tensor, floating
+    input_tensor : Tensor, floating or complex
     axis : int or sequence of int, optional
         By default all axes.
     keepdims : bool
@@ -144,7 +160,7 @@ def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims:
 
     Returns
     -------
-    Tensor, of the dtype of `input_tensor`
+    Tensor, of the dtype of `input_tensor`, or of its parts
 
     Notes
     -----
@@ -157,8 +173,11 @@ def reduce_euclidean_norm(input_tensor: TensorLike, axis: Axis = None, keepdims:
     >>> df.math.reduce_euclidean_norm([3., 4.]).numpy().item()
     5.0
     """
-    return apply("reduce_euclidean_norm", input_tensor, name=name,
-                 axes=axes_or_all(input_tensor, axis), keepdims=keepdims)
+    x = input_tensor if isinstance(input_tensor, TensorBase) else as_tensor(input_tensor)
+    if x.dtype.is_complex:
+        return _of_parts(reduce_euclidean_norm, x, axis, keepdims, name)
+    return apply("reduce_euclidean_norm", x, name=name, axes=axes_or_all(x, axis),
+                 keepdims=keepdims)
 
 
 @gradient("reduce_euclidean_norm", saves="both")

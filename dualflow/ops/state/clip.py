@@ -40,6 +40,8 @@ def _norm(x: TensorBase, axes: Any = None) -> Tensor:
     they are squared."""
     keepdims = axes is not None
     axes = ints(axes, "clip_by_norm: axes") if keepdims else tuple(range(x.ndim))
+    if x.dtype.is_complex:
+        x = abs(x)
     if x.dtype is not float64:
         return apply("reduce_euclidean_norm", cast(x, float64), axes=axes, keepdims=keepdims)
     largest = stop_gradient(apply("reduce_max", abs(x), axes=axes, keepdims=keepdims))
@@ -52,11 +54,11 @@ def _tensors(t_list: Sequence[TensorLike | None]) -> list[Any]:
 
 
 def _norm_of_all(t_list: Sequence[Any], name: str | None) -> tuple[Tensor, DType]:
-    """Return the common norm in float64, and the dtype of the tensors."""
+    """Return the common norm in float64, and the dtype of the tensors or of their parts."""
     tensors = [_numbers(t) for t in t_list if t is not None]
     if not tensors:
         raise InvalidArgumentError("global_norm: the list has no tensors, expected at least one")
-    dtype = max([t.dtype for t in tensors], key=lambda d: d.itemsize)
+    dtype = max([t.dtype.real_dtype for t in tensors], key=lambda d: d.itemsize)
     return _norm(stack([_norm(t) for t in tensors], name=name)), dtype
 
 

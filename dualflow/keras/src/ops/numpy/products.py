@@ -69,7 +69,8 @@ def outer(x1: Any, x2: Any) -> Any:
 
 def vdot(x1: Any, x2: Any) -> Any:
     (x1, x2), dtype = _factors(x1, x2)
-    return df.cast(df.tensordot(df.reshape(x1, (-1,)), df.reshape(x2, (-1,)), 1), dtype)
+    x1 = df.math.conj(df.reshape(x1, (-1,)))
+    return df.cast(df.tensordot(x1, df.reshape(x2, (-1,)), 1), dtype)
 
 
 def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Any:

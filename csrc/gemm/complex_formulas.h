@@ -1,0 +1,69 @@
+/* Included once per dtype of the parts. */
+
+/* Both rows of an element of B; `step` is a constant at one of the calls. */
+DF_INLINE void FN(pack_complex_rows)(T *restrict to, int64_t width, const T *restrict from,
+                                     int64_t n, int64_t step, int64_t depth, int64_t depth_step)
+{
+    for (int64_t p = 0; p < depth; p += 2, to += 2 * width, from += 2 * depth_step) {
+        T *second = to + width;
+        for (int64_t i = 0; i < n; i += 2) {
+            const T re = from[i * step], im = from[i * step + 1];
+            to[i] = re;
+            to[i + 1] = im;
+            second[i] = -im;
+            second[i + 1] = re;
+        }
+        for (int64_t i = n; i < width; i++) to[i] = second[i] = 0;
+    }
+}
+
+void DF_SYM(CN(df_pack_b))(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                           int64_t depth, int64_t depth_step)
+{
+    if (step == 1) FN(pack_complex_rows)(packed, width, source, n, 1, depth, depth_step);
+    else FN(pack_complex_rows)(packed, width, source, n, step, depth, 1);
+}
+
+void DF_SYM(CN(df_pack_a))(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                           int64_t depth, int64_t depth_step)
+{
+    T *to = packed;
+    const T *from = source;
+    for (int64_t p = 0; p < depth; p += 2, to += 2 * width, from += 2 * depth_step)
+        for (int64_t i = 0; i < width; i++) {
+            to[i] = i < n ? from[i * step] : 0;
+            to[width + i] = i < n ? from[i * step + 1] : 0;
+        }
+}
+
+/* Separates the vector x of k elements into two vectors of real numbers. For dot products with rows
+ * of pairs, they are (re, -im) and (im, re); otherwise the parts. */
+static void CN(separate_vector)(bool by_dots, int64_t k, int64_t step, const void *vector,
+                                void *parts)
+{
+    const T *x = vector;
+    T *to = parts, *second = to + 2 * k;
+    for (int64_t p = 0; p < k; p++, x += 2 * step) {
+        if (by_dots) {
+            to[2 * p] = x[0];
+            to[2 * p + 1] = -x[1];
+            second[2 * p] = x[1];
+            second[2 * p + 1] = x[0];
+        } else {
+            to[p] = x[0];
+            second[p] = x[1];
+        }
+    }
+}
+
+/* y = sums of rows weighted with the real parts of x, plus i times those with the imaginary
+ * parts. */
+static void CN(join_sums)(int64_t n, const void *sums, const void *sums_im, void *out, int64_t step)
+{
+    const T *by_re = sums, *by_im = sums_im;
+    T *y = out;
+    for (int64_t i = 0; i < 2 * n; i += 2, y += 2 * step) {
+        y[0] = by_re[i] - by_im[i + 1];
+        y[1] = by_re[i + 1] + by_im[i];
+    }
+}
