@@ -141,7 +141,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
 @gradient("multiply_no_nan", saves="inputs")
 def _(g, y, a, b):
-    return lambda: multiply_no_nan(g, b), lambda: multiply_no_nan(a, g)
+    return lambda: multiply_no_nan(g, conj(b)), lambda: multiply_no_nan(conj(a), g)
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

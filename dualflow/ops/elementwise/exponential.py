@@ -5,7 +5,8 @@ from __future__ import annotations
 from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.arithmetic import multiply_no_nan
-from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.compare import equal, not_equal, where
+from dualflow.ops.elementwise.complex import conj
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("exp", saves="output")
 def _(g, y, x):
-    return g * y
+    return g * conj(y)
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -77,7 +78,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("expm1", saves="inputs")
 def _(g, y, x):
-    return g * exp(x)
+    return g * conj(exp(x))
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
@@ -107,7 +108,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("log", saves="inputs")
 def _(g, y, x):
-    return g / x
+    return g / conj(x)
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
@@ -136,7 +137,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("log1p", saves="inputs")
 def _(g, y, x):
-    return g / (1 + x)
+    return g / conj(1 + x)
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -166,7 +167,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("sqrt", saves="output")
 def _(g, y, x):
-    return g * 0.5 / y
+    return g * 0.5 / conj(y)
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -195,6 +196,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("rsqrt", saves="output")
 def _(g, y, x):
+    y = conj(y)
     return g * (-0.5 * y) * (y * y)
 
 
@@ -235,10 +237,10 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 def _(g, out, x, y):
     def to_x():
         p = pow(x, y - 1)
-        return g * where(equal(p, 0), 0, multiply_no_nan(p, y))
+        return g * conj(where(equal(p, 0), 0, multiply_no_nan(p, y)))
 
     def to_y():
-        positive = x > 0
-        return g * multiply_no_nan(where(positive, log(where(positive, x, 1)), 0), out)
+        counts = not_equal(x, 0) if x.dtype.is_complex else x > 0
+        return g * conj(multiply_no_nan(where(counts, log(where(counts, x, 1)), 0), out))
 
     return to_x, to_y

@@ -6,6 +6,7 @@ from dualflow._core import Tensor, apply_ordered, apply_unary, get_op
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.arithmetic import abs
 from dualflow.ops.elementwise.compare import where
+from dualflow.ops.elementwise.complex import complex, conj, imag, real
 from dualflow.ops.elementwise.exponential import rsqrt
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ def sinh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("sinh", saves="inputs")
 def _(g, y, x):
-    return g * cosh(x)
+    return g * conj(cosh(x))
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -80,7 +81,7 @@ def cosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("cosh", saves="inputs")
 def _(g, y, x):
-    return g * sinh(x)
+    return g * conj(sinh(x))
 
 
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
@@ -110,7 +111,15 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("tanh", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return g * conj(sech_squared(x))
     return tanh_grad(g, x)
+
+
+def sech_squared(x: Tensor) -> Tensor:
+    """Return 1 / cosh(x)**2 of complex numbers; cosh itself would overflow."""
+    x = x + x
+    return 4 * (apply_unary("sigmoid", x) * apply_unary("sigmoid", -x))
 
 
 def tanh_grad(g: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
@@ -143,6 +152,20 @@ def _(gg, out, g, x):
     return lambda: tanh_grad(gg, x), lambda: -2 * tanh_grad(gg * g, x) * tanh(x)
 
 
+def times_i(x: Tensor) -> Tensor:
+    """Return x times the imaginary unit; a product would change signs of zeros."""
+    return complex(-imag(x), real(x))
+
+
+def inverse_root(x: Tensor) -> Tensor:
+    """Return 1 / sqrt(1 - x**2) of complex numbers, continuous off the branch cuts of asin.
+
+    Along the cuts the sign of a zero selects the side, which ``1 - x`` and ``x + 1`` would lose:
+    the imaginary part of 1 is 0.
+    """
+    return rsqrt(-(x - 1)) * rsqrt(x - -1)
+
+
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
     """Return the inverse of sinh, elementwise.
 
@@ -172,6 +195,8 @@ _FAR = 1e9     # from here on 1 + x**2 rounds to x**2, which is far from overflo
 
 @gradient("asinh", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return g * conj(inverse_root(times_i(x)))
     far = abs(x) > _FAR
     near = where(far, 1, x)
     return g * where(far, 1 / abs(x), rsqrt(1 + near * near))
@@ -203,6 +228,8 @@ def acosh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("acosh", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return g * conj(rsqrt(x - 1) * rsqrt(x - -1))
     return g * (rsqrt(x - 1) * rsqrt(x + 1))        # the product of x - 1 and x + 1 would overflow
 
 
@@ -233,4 +260,6 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("atanh", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:          # the product could overflow
+        return g / conj(1 - x) / conj(1 + x)
     return g / ((1 - x) * (1 + x))

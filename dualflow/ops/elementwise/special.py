@@ -6,6 +6,7 @@ from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import not_equal
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.elementwise.exponential import exp
 from dualflow.ops.elementwise.hyperbolic import tanh
 
@@ -44,6 +45,8 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("sigmoid", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return g * conj(sigmoid(x) * sigmoid(-x))
     return sigmoid_grad(g, x)
 
 
@@ -162,7 +165,10 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("xlogy", saves="inputs")
 def _(g, out, x, y):
-    return lambda: g * xlogy(cast(not_equal(x, 0), x.dtype), y), lambda: g * xdivy(x, y)
+    return (
+        lambda: g * conj(xlogy(cast(not_equal(x, 0), x.dtype), y)),
+        lambda: g * conj(xdivy(x, y)),
+    )
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -192,8 +198,8 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 @gradient("xlog1py", saves="inputs")
 def _(g, out, x, y):
     return (
-        lambda: g * xlog1py(cast(not_equal(x, 0), x.dtype), y),
-        lambda: g * xdivy(x, 1 + y),
+        lambda: g * conj(xlog1py(cast(not_equal(x, 0), x.dtype), y)),
+        lambda: g * conj(xdivy(x, 1 + y)),
     )
 
 
@@ -223,7 +229,10 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("xdivy", saves="inputs")
 def _(g, out, x, y):
-    return lambda: g * xdivy(cast(not_equal(x, 0), x.dtype), y), lambda: g * xdivy(-xdivy(x, y), y)
+    return (
+        lambda: g * conj(xdivy(cast(not_equal(x, 0), x.dtype), y)),
+        lambda: g * conj(xdivy(-xdivy(x, y), y)),
+    )
 
 
 _TWO_BY_ROOT_PI = 1.1283791670955126

@@ -6,7 +6,9 @@ from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array.shape import stop_gradient
 from dualflow.ops.elementwise.arithmetic import abs
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.elementwise.exponential import rsqrt
+from dualflow.ops.elementwise.hyperbolic import inverse_root, sech_squared, times_i
 from dualflow.ops.elementwise.limits import maximum
 
 TYPE_CHECKING = False
@@ -50,7 +52,7 @@ def sin(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("sin", saves="inputs")
 def _(g, y, x):
-    return g * cos(x)
+    return g * conj(cos(x))
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
@@ -79,7 +81,7 @@ def cos(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("cos", saves="inputs")
 def _(g, y, x):
-    return -g * sin(x)
+    return -g * conj(sin(x))
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -106,8 +108,10 @@ def tan(x: TensorLike, name: str | None = None) -> Tensor:
     return apply_unary("tan", x, name)
 
 
-@gradient("tan", saves="output")
+@gradient("tan", saves="both")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return g * conj(sech_squared(times_i(x)))
     return g * (1 + y * y)
 
 
@@ -137,6 +141,8 @@ def asin(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("asin", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return g * conj(inverse_root(x))
     return g * rsqrt((1 - x) * (1 + x))
 
 
@@ -166,6 +172,8 @@ def acos(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("acos", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:
+        return -g * conj(inverse_root(x))
     return -g * rsqrt((1 - x) * (1 + x))
 
 
@@ -195,6 +203,8 @@ def atan(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("atan", saves="inputs")
 def _(g, y, x):
+    if x.dtype.is_complex:          # 1 + x**2 would lose digits near i and overflow
+        return g / conj(x - 1j) / conj(x + 1j)
     return g / (1 + x * x)
 
 
