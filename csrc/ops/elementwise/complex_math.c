@@ -1,12 +1,14 @@
-/* Exponentials, logarithms, powers, trigonometric and hyperbolic functions of complex numbers.
- * The vector formulas use the tile functions of real ops. */
+/* Exponentials, logarithms, powers, trigonometric and hyperbolic functions of complex numbers. The
+ * vector formulas consist of tile functions of real ops. */
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "special/complex_scalar.h"
+#include <stdlib.h>
+#include <string.h>
 
-#define PIECE 256          /* numbers whose parts are separated on the stack */
-#define POWER_MAX 64       /* the largest integer exponent whose powers are products */
-
+extern DF_OP(complex);
+extern DF_OP(real);
+extern DF_OP(imag);
 extern DF_OP(exp);
 extern DF_OP(log);
 extern DF_OP(sin);
@@ -15,28 +17,28 @@ extern DF_OP(sinh);
 extern DF_OP(cosh);
 extern DF_OP(atan2);
 
-typedef enum { FORM_PRODUCTS, FORM_PRODUCTS_MINUS, FORM_TANH, FORM_SIGMOID } form;
+/* FORM_PRODUCT: a c + i b s; FORM_MINUS: a c - i b s */
+typedef enum { FORM_PRODUCT, FORM_MINUS, FORM_TANH, FORM_SIGMOID } parts_form;
 
-/* A function of z computed from four real functions: two of one part, which grow exponentially,
- * and two of the other part, which are bounded. */
+/* A function of z computed from four real functions: a and b of one part, which grow exponentially,
+ * c and s of the other part, which are bounded. */
 typedef struct {
-    const df_op *growing[2], *bounded[2];
+    const df_op *of_part[4];
     bool grows_with_imag;
-    form form;
+    parts_form form;
     df_complex_fn exact; /* for parts that are not finite, or whose growing functions overflow */
 } parts_recipe;
 
 #define REAL(name) &DF_SYM(df_op_##name)
+#define REALS(a, b, c, s) {REAL(a), REAL(b), REAL(c), REAL(s)}
 static const parts_recipe
-    exp_recipe = {{REAL(exp), REAL(exp)}, {REAL(cos), REAL(sin)}, false, FORM_PRODUCTS, cexp},
-    sin_recipe = {{REAL(cosh), REAL(sinh)}, {REAL(sin), REAL(cos)}, true, FORM_PRODUCTS, csin},
-    cos_recipe = {{REAL(cosh), REAL(sinh)}, {REAL(cos), REAL(sin)}, true, FORM_PRODUCTS_MINUS,
-                  ccos},
-    sinh_recipe = {{REAL(sinh), REAL(cosh)}, {REAL(cos), REAL(sin)}, false, FORM_PRODUCTS, csinh},
-    cosh_recipe = {{REAL(cosh), REAL(sinh)}, {REAL(cos), REAL(sin)}, false, FORM_PRODUCTS, ccosh},
-    tanh_recipe = {{REAL(sinh), REAL(cosh)}, {REAL(cos), REAL(sin)}, false, FORM_TANH, ctanh},
-    sigmoid_recipe = {{REAL(sinh), REAL(exp)}, {REAL(cos), REAL(sin)}, false, FORM_SIGMOID,
-                      df_complex_sigmoid_of_half};
+    exp_recipe = {REALS(exp, exp, cos, sin), false, FORM_PRODUCT, cexp},
+    sin_recipe = {REALS(cosh, sinh, sin, cos), true, FORM_PRODUCT, csin},
+    cos_recipe = {REALS(cosh, sinh, cos, sin), true, FORM_MINUS, ccos},
+    sinh_recipe = {REALS(sinh, cosh, cos, sin), false, FORM_PRODUCT, csinh},
+    cosh_recipe = {REALS(cosh, sinh, cos, sin), false, FORM_PRODUCT, ccosh},
+    tanh_recipe = {REALS(sinh, cosh, cos, sin), false, FORM_TANH, ctanh},
+    sigmoid_recipe = {REALS(exp, cosh, cos, sin), false, FORM_SIGMOID, df_complex_sigmoid};
 
 #define TEMPLATE "ops/elementwise/complex_math_formulas.h"
 #include "ops/each_complex.h"
