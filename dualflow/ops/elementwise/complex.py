@@ -1,7 +1,7 @@
 """Complex numbers: construction from parts, the parts, conjugates and angles.
 
-Gradients follow TensorFlow's convention: the gradient of a real loss L with respect to z = x + iy is
-dL/dx + i dL/dy. A rule of a holomorphic function f therefore multiplies by conj(f'(z)).
+Gradients follow TensorFlow's convention: the gradient of a real loss L with respect to z = x + iy
+is dL/dx + i dL/dy. A rule of a holomorphic function f therefore multiplies by conj(f'(z)).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -31,8 +31,10 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. Never overflows. The gradient is ``g * sigmoid(x) * sigmoid(-x)``, one
-    op of x. Computed from the result, it would be 0 wherever the result rounds to 1.
+    Within 2 ulp in float32, and 10 ulp of the larger part of complex results, which have poles at
+    odd multiples of pi i. Never overflows. The gradient is ``g * conj(sigmoid(x) * sigmoid(-x))``;
+    of floats it is one op of x. Computed from the result, it would be 0 wherever the result rounds
+    to 1.
 
     Examples
     --------
@@ -144,7 +146,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x, y : Tensor, floating, shapes that broadcast
+    x, y : Tensor, floating or complex, shapes that broadcast
 
     Returns
     -------
@@ -152,7 +154,7 @@ def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is ``g * log(y)`` to x, 0 where x is 0, and ``g * x / y`` to y.
+    The gradient is ``g * conj(log(y))`` to x, 0 where x is 0, and ``g * conj(x / y)`` to y.
 
     Examples
     --------
@@ -176,7 +178,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x, y : Tensor, floating, shapes that broadcast
+    x, y : Tensor, floating or complex, shapes that broadcast
 
     Returns
     -------
@@ -184,7 +186,7 @@ def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is ``g * log1p(y)`` to x, 0 where x is 0, and ``g * x / (1 + y)`` to y.
+    The gradient is ``g * conj(log1p(y))`` to x, 0 where x is 0, and ``g * conj(x / (1 + y))`` to y.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x, y : Tensor, floating, shapes that broadcast
+    x, y : Tensor, floating or complex, shapes that broadcast
 
     Returns
     -------
@@ -216,7 +218,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient is ``g / y`` to x, 0 where x is 0, and ``-g * x / y**2`` to y.
+    The gradient is ``g / conj(y)`` to x, 0 where x is 0, and ``-g * conj(x / y**2)`` to y.
 
     Examples
     --------
