@@ -47,7 +47,8 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         *CSRC.glob("ops/quantization/*.c"),
         *CSRC.glob("ops/indexing/*.c"),
-        CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/elementwise/complex_math.c", CSRC / "ops/elementwise/gamma.c",
+        CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
@@ -63,8 +64,9 @@ SMALL_AT_BASELINE = [
     CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/[!c]*.c"), *CSRC.glob("ops/random/*.c"),
     *[CSRC / f"ops/{name}.c" for name in (
-        "elementwise/activation", "elementwise/exponential", "elementwise/hyperbolic",
-        "elementwise/trigonometric", "reduction/reduce", "reduction/reduce_arg")]]
+        "elementwise/activation", "elementwise/complex_math", "elementwise/exponential",
+        "elementwise/hyperbolic", "elementwise/trigonometric", "reduction/reduce",
+        "reduction/reduce_arg")]]
 LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # With -fipa-ra GCC leaves out `vzeroupper` around calls of static functions. SSE code, such as
 # Python's, is slow while the upper halves of registers are in use: a sum of 31 numbers takes 0.8 us

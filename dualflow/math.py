@@ -33,6 +33,7 @@ from dualflow.ops.elementwise.complex import (
     angle as angle,
     conj as conj,
     imag as imag,
+    polar as polar,
     real as real,
 )
 from dualflow.ops.elementwise.composed import (

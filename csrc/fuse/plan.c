@@ -286,7 +286,7 @@ static void plan_step(planner *p, int64_t k)
     item *it = &p->items[item_of_step(p, k)];
     if (it->last_use < 0) give_back(p, it); /* unused result */
     const df_space reads = s->reduces ? DF_SPACE_FULL : s->space;
-    const double each = s->op->cost > 0 ? s->op->cost : CHEAP;
+    const double each = df_tile_cost(s->op, s->dtype);
     p->c->cost += each * (double)df_cluster_elements(p->c, reads, 1);
 }
 

@@ -5,7 +5,6 @@
 #include "base/thread.h"
 
 #define TILES_PER_BLOCK 16 /* 16 K elements: the unit of parallel work */
-#define CHEAP 0.2          /* ns per element if the record has no cost */
 #define LEAST_RUN 32       /* elements of a run that is worth a call of `tile_scalar` */
 
 typedef struct {
@@ -137,7 +136,7 @@ df_status df_tile_run(const df_call *call, df_error *err)
         df_operand_set(&j.in[i], call->in[i], out, &dims[i]);
     }
     j.tile = choose_tile(&j);
-    double cost = call->op->cost > 0 ? call->op->cost : CHEAP;
+    const double cost = df_tile_cost(call->op, call->in[call->op->tile_key]->dtype);
     const df_tile_fn with_one = for_runs(&j, call);
     if (with_one) j.fn = with_one;
     df_parallel_for(out->size, j.tile * TILES_PER_BLOCK, cost, with_one ? run_runs : run_block, &j);

@@ -12,6 +12,8 @@ from dualflow.aot.csrc import read, sources, texts
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent", "factor")  # compiled per SIMD level
 PACKAGES = ("fuse", "special", *KERNELS[1:])    # included as a whole if required
+# The tables of real ops refer to them if there are complex dtypes.
+COMPLEX = ["ops/elementwise/complex.c", "ops/elementwise/complex_math.c"]
 OPS, BUILT = "op/ops.def", "base/kernel_config.h"
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"'
 INCLUDE = re.compile(r'^\s*#\s*(?:include|define TEMPLATE)\s+"([^"]+)"', re.M)
@@ -62,6 +64,7 @@ def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) ->
     """Return base/kernel_config.h for the given ops and dtypes, such as ``{"F32", "I64"}``. Bool
     kernels are always included, as results inside clusters may be bools."""
     built = dtypes | {"ROWS" for name in names if name.endswith("_rows")}
+    built |= {"F64"} if "C128" in dtypes else set()         # of the parts
 
     def chosen(found: re.Match[str]) -> str:
         always = {"BUILT": {"F32", "BOOL"}, "PRODUCT": {"F32"}}[found[1]]
@@ -83,6 +86,7 @@ def runtime(names: Set[str], dtypes: Set[str], of_products: Set[str],
             folders: Sequence[str] = ()) -> Runtime:
     """Return the sources for the given ops, with kernels of the given dtypes, and extra folders."""
     wanted = [path for folder in (*ALWAYS, *folders) for path in sources(folder)]
+    wanted += COMPLEX if dtypes & {"C64", "C128"} else []
     ops = [name for name in file_of_ops() if name in names]
     compiled = [path for path in closure(wanted + [file_of_ops()[name] for name in ops])
                 if path.endswith(".c")]
@@ -122,6 +126,6 @@ def _needed_by(path: str, text: str) -> Iterator[str]:
         elif folder == "ops":
             yield from [owners()[x] for x in SYMBOL.findall(read(name)) if x in owners()]
     if path.startswith("ops/"):
-        for op in re.findall(r"\bdf_op_(\w+)", text):
+        for op in re.findall(r"(?:\bdf_op_|\bextern DF_OP\()(\w+)", text):
             if op in file_of_ops():
                 yield file_of_ops()[op]

@@ -14,7 +14,8 @@ from dualflow.aot.csrc import read
 from dualflow.aot.runtime import BUILT, reduced_kernels, runtime
 from tests.aot.test_build import COMPILER, CROSS, needs_make, works
 
-ALL = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64"}
+ALL = {"BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "BF16", "F32", "F64",
+       "C64", "C128"}
 SOME = {"F32", "I64"}
 LEVEL_FLAGS = {"baseline": "", "neon": "", **LEVELS}
 

@@ -3,9 +3,6 @@
 #include "ops/elementwise/elementwise.h"
 
 #define PIECE 256 /* numbers whose parts are separated on the stack */
-#define PART_DTYPE DF_CAT(DF_PART, DTYPE)
-#define DF_PART_f32 DF_F32
-#define DF_PART_f64 DF_F64
 
 extern DF_OP(atan2);
 

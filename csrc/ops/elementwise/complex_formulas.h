@@ -65,6 +65,18 @@ DF_INLINE Z FN(complex_divide_no_nan)(Z a, Z b)
     const M zero = (b.re == 0) & (b.im == 0);
     return (Z){FN(select)(zero, (V){0}, q.re), FN(select)(zero, (V){0}, q.im)};
 }
+DF_INLINE Z FN(complex_multiply_no_nan)(Z a, Z b)
+{
+    const Z y = FN(complex_multiply)(a, b);
+    const M zero = (b.re == 0) & (b.im == 0);
+    return (Z){FN(select)(zero, (V){0}, y.re), FN(select)(zero, (V){0}, y.im)};
+}
+DF_INLINE Z FN(complex_xdivy)(Z a, Z b)
+{
+    const Z q = FN(complex_divide)(a, b);
+    const M zero = (a.re == 0) & (a.im == 0);
+    return (Z){FN(select)(zero, (V){0}, q.re), FN(select)(zero, (V){0}, q.im)};
+}
 DF_INLINE Z FN(complex_reciprocal)(Z z)
 {
     return FN(complex_divide)((Z){FN(splat)(1), (V){0}}, z);
@@ -79,6 +91,8 @@ MAP2(TILE(multiply), complex_multiply)
 MAP2(TILE(squared_difference), complex_squared_difference)
 MAP2(TILE(divide), complex_divide)
 MAP2(TILE(divide_no_nan), complex_divide_no_nan)
+MAP2(TILE(multiply_no_nan), complex_multiply_no_nan)
+MAP2(TILE(xdivy), complex_xdivy)
 MAP1(TILE(square), complex_square)
 MAP1(TILE(sign), complex_sign)
 MAP1(TILE(reciprocal), complex_reciprocal)

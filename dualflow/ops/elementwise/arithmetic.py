@@ -120,7 +120,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
     Parameters
     ----------
-    x, y : Tensor, floating, shapes that broadcast
+    x, y : Tensor, floating or complex, shapes that broadcast
 
     Returns
     -------
@@ -128,7 +128,8 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
     Notes
     -----
-    The gradient is ``g * y`` to x and ``g * x`` to y, each 0 where its second factor is 0.
+    The gradient is ``g * conj(y)`` to x and ``g * conj(x)`` to y, each 0 where its second factor
+    is 0.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
 @gradient("multiply_no_nan", saves="inputs")
 def _(g, y, a, b):
-    return lambda: multiply_no_nan(g, b), lambda: multiply_no_nan(a, g)
+    return lambda: multiply_no_nan(g, conj(b)), lambda: multiply_no_nan(conj(a), g)
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

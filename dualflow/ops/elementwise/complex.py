@@ -1,7 +1,7 @@
 """Complex numbers: construction from parts, the parts, conjugates and angles.
 
-Gradients follow TensorFlow's convention: the gradient of a real loss L with respect to z = x + iy is
-dL/dx + i dL/dy. A rule of a holomorphic function f therefore multiplies by conj(f'(z)).
+Gradients follow TensorFlow's convention: the gradient of a real loss L with respect to z = x + iy
+is dL/dx + i dL/dy. A rule of a holomorphic function f therefore multiplies by conj(f'(z)).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ __all__ = [
     "complex",
     "conj",
     "imag",
+    "polar",
     "real",
 ]
 
@@ -54,6 +55,35 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
 @gradient("complex", saves="none")
 def _(g, y, re, im):
     return lambda: real(g), lambda: imag(g)
+
+
+def polar(magnitude: TensorLike, angle: TensorLike, name: str | None = None) -> Tensor:
+    """Return the complex numbers magnitude * e**(i angle), elementwise.
+
+    Parameters
+    ----------
+    magnitude, angle : Tensor, float32 or float64, shapes that broadcast
+        Angles are in radians.
+
+    Returns
+    -------
+    Tensor, complex64 or complex128, of the broadcast shape
+
+    Notes
+    -----
+    The parts are ``magnitude * cos(angle)`` and ``magnitude * sin(angle)``; a negative magnitude
+    counts as its size at the opposite angle.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.math.polar([1., 2.], [0., 1.5707964]).numpy().round(4)
+    array([ 1.+0.j, -0.+2.j], dtype=complex64)
+    """
+    magnitude, angle = _tensor(magnitude), _tensor(angle)
+    re = apply("multiply", magnitude, apply_unary("cos", angle))
+    im = apply("multiply", magnitude, apply_unary("sin", angle))
+    return apply("complex", re, im, name=name)
 
 
 def _tensor(x):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dualflow._core import Tensor, apply_binary, apply_unary
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.arithmetic import multiply_no_nan
-from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.compare import equal, not_equal, where
+from dualflow.ops.elementwise.complex import conj
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -35,7 +36,8 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. Overflows to inf; NaN returns NaN. The gradient is ``g * exp(x)``.
+    Within 2 ulp in float32, and 3 ulp of the larger part of complex results; special values are
+    those of C11, Annex G. Overflows to inf; NaN returns NaN. The gradient is ``g * conj(exp(x))``.
 
     Examples
     --------
@@ -48,7 +50,7 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("exp", saves="output")
 def _(g, y, x):
-    return g * y
+    return g * conj(y)
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
@@ -56,7 +58,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -64,7 +66,8 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. The gradient is ``g * exp(x)``.
+    Within 2 ulp in float32, and 3 ulp of the larger part of complex results. The gradient is
+    ``g * conj(exp(x))``.
 
     Examples
     --------
@@ -77,7 +80,7 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("expm1", saves="inputs")
 def _(g, y, x):
-    return g * exp(x)
+    return g * conj(exp(x))
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
@@ -85,7 +88,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -93,8 +96,10 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. log(0) is -inf; negative numbers give NaN. The gradient is ``g
-    / x``.
+    Within 2 ulp in float32. log(0) is -inf; negative floats give NaN. Of complex numbers, the
+    logarithm has an imaginary part from -pi to pi; it is cut along the negative real axis, where
+    the sign of a zero imaginary part selects the side. Within 2 ulp of the larger part, with the
+    special values of C11, Annex G. The gradient is ``g / conj(x)``.
 
     Examples
     --------
@@ -107,7 +112,7 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("log", saves="inputs")
 def _(g, y, x):
-    return g / x
+    return g / conj(x)
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
@@ -115,7 +120,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -123,7 +128,8 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 2 ulp in float32. -inf at -1, NaN below. The gradient is ``g / (1 + x)``.
+    Within 2 ulp in float32. -inf at -1, NaN below. Of complex numbers, within 4 ulp of the larger
+    part, cut along the real axis below -1. The gradient is ``g / conj(1 + x)``.
 
     Examples
     --------
@@ -136,7 +142,7 @@ def log1p(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("log1p", saves="inputs")
 def _(g, y, x):
-    return g / (1 + x)
+    return g / conj(1 + x)
 
 
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -144,7 +150,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -152,8 +158,9 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Correctly rounded; NaN for negative numbers. The gradient is ``g / (2 * sqrt(x))``, inf at
-    0.
+    Correctly rounded; NaN for negative floats. Of complex numbers, the root whose real part is not
+    negative, cut along the negative real axis: within 2 ulp of the larger part, with the special
+    values of C11, Annex G. The gradient is ``g / (2 * conj(sqrt(x)))``, inf at 0.
 
     Examples
     --------
@@ -166,7 +173,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("sqrt", saves="output")
 def _(g, y, x):
-    return g * 0.5 / y
+    return g * 0.5 / conj(y)
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
@@ -174,7 +181,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -182,7 +189,8 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    Within 1 ulp; inf at 0, NaN for negative numbers. The gradient is ``-g * rsqrt(x)**3 / 2``.
+    Within 1 ulp; inf at 0, NaN for negative floats. Of complex numbers, within 5 ulp of the larger
+    part, cut as `sqrt`. The gradient is ``-g * conj(rsqrt(x))**3 / 2``.
 
     Examples
     --------
@@ -195,6 +203,7 @@ def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 @gradient("rsqrt", saves="output")
 def _(g, y, x):
+    y = conj(y)
     return g * (-0.5 * y) * (y * y)
 
 
@@ -218,9 +227,15 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     -----
     Within 2 ulp in float32, with the special cases of C's pow. For -2, -1, -0.5, 0.5 and 1 to 4 by
     products, quotients and roots. Integers wrap around.
-    The gradient is ``g * y * x**(y - 1)`` to x, and ``g * x**y * log(x)`` to y. If x is not
-    positive, the logarithm counts as 0: the gradient to y is 0 of either sign, or NaN if x**y is
-    not finite. A factor of 0 gives 0 even if the other is infinite. See docs/numerics.md.
+    Of complex numbers, ``exp(y * log(x))``, cut along the negative real axis of x. Integer
+    exponents from -64 to 64 are products and their reciprocals. Other powers of complex64 are
+    computed in complex128 and rounded; in complex128 their error is about ``2 * |y * log(x)|`` ulp.
+    x**0 is 1; as in NumPy, 0**y is 0 for real y > 0, and otherwise NaN.
+
+    The gradient is ``g * conj(y * x**(y - 1))`` to x, and ``g * conj(x**y * log(x))`` to y; real
+    operands of complex results have the real part. If x is not positive, or a complex x is 0, the
+    logarithm counts as 0: the gradient to y is 0 of either sign, or NaN if x**y is not finite. A
+    factor of 0 gives 0 even if the other is infinite. See docs/numerics.md.
 
     Examples
     --------
@@ -235,10 +250,11 @@ def pow(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 def _(g, out, x, y):
     def to_x():
         p = pow(x, y - 1)
-        return g * where(equal(p, 0), 0, multiply_no_nan(p, y))
+        return g * conj(where(equal(p, 0), 0, multiply_no_nan(p, y)))
 
     def to_y():
-        positive = x > 0
-        return g * multiply_no_nan(where(positive, log(where(positive, x, 1)), 0), out)
+        counts = not_equal(x, 0) if x.dtype.is_complex else x > 0
+        log_x = where(counts, log(where(counts, x, 1)), 0)
+        return g * conj(multiply_no_nan(log_x, out))
 
     return to_x, to_y

@@ -152,11 +152,11 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return True where x is NaN, elementwise.
+    """Return True where x, or either part of a complex x, is NaN, elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -179,11 +179,11 @@ no_gradient("is_nan", why="its result is bool")
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return True where x is inf or -inf, elementwise.
+    """Return True where x, or either part of a complex x, is inf or -inf, elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -206,11 +206,11 @@ no_gradient("is_inf", why="its result is bool")
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return True where x is neither infinite nor NaN, elementwise.
+    """Return True where x, or both parts of a complex x, are neither infinite nor NaN, elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
