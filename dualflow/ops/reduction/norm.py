@@ -85,7 +85,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
 
     Parameters
     ----------
-    tensor : Tensor, floating
+    tensor : Tensor, floating or complex
     ord : "euclidean", "fro", 1, 2, inf or another positive number
         For vectors, the root of order `ord` of the sum of powers, the maximum for inf. For
         matrices, "euclidean" or "fro" (equal), 1 (largest column sum) or inf (largest row sum).
@@ -97,7 +97,7 @@ def norm(tensor: TensorLike, ord: str | float = "euclidean", axis: Axis = None,
 
     Returns
     -------
-    Tensor, of the dtype of `tensor`
+    Tensor, of the real dtype of `tensor`
 
     Raises
     ------
