@@ -51,12 +51,10 @@ def cholesky(a: Any) -> Any:
     factor = definite(a)
     if factor is not None:
         return factor
-    for at in np.ndindex(a.shape[:-2]):
-        if definite(a[at]) is None:
-            row = bisect_left(range(1, a.shape[-1]), True,
-                              key=lambda k, at=at: definite(a[at][:k, :k]) is None)
-            raise fault("cholesky", at, "not positive definite", row, "not positive")
-    raise AssertionError("a batch has no factors, but each of its matrices has")
+    at = next(at for at in np.ndindex(a.shape[:-2]) if definite(a[at]) is None)
+    one = a[at]
+    row = bisect_left(range(1, len(one)), True, key=lambda k: definite(one[:k, :k]) is None)
+    raise fault("cholesky", at, "not positive definite", row, "not positive")
 
 
 def definite(a: Any) -> Any:

@@ -6,13 +6,12 @@ from dualflow import dtypes
 from dualflow._core import Tensor, apply, smaller
 from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient
+from dualflow.ops import linalg
 from dualflow.ops.array.creation import ones_like
 from dualflow.ops.array.diagonal import band_part, diag_part, set_diag
 from dualflow.ops.array.shape import same_size
 from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.indexing.gather import gather
-from dualflow.ops.linalg import complex_kernels
-from dualflow.ops.linalg.lapack import lapack
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
 from dualflow.ops.linalg.solve import triangular_solve
@@ -68,7 +67,7 @@ def _cholesky_gradient(g, y, x):
     return 0.5 * (whole + turned(whole))
 
 
-_complex_cholesky = register_op("cholesky", lambda x: complex_kernels.cholesky(x.numpy()),
+_complex_cholesky = register_op("cholesky", lambda x: linalg.complex_kernels.cholesky(x.numpy()),
                                 gradient=_cholesky_gradient)
 
 
@@ -123,7 +122,8 @@ def _lu_gradient(g, ys, x):
     return gather(whole, argsort(rows), axis=-2, batch_dims=rows.ndim - 1)
 
 
-_complex_lu = register_op("lu", lambda x: complex_kernels.lu(x.numpy()), gradient=_lu_gradient,
+_complex_lu = register_op("lu", lambda x: linalg.complex_kernels.lu(x.numpy()),
+                          gradient=_lu_gradient,
                           infer=lambda x: [x, (x.shape[:-1], dtypes.int32)])
 
 
@@ -183,7 +183,7 @@ def _qr_gradient(g, ys, x, full):
 
 
 def _qr_compute(x, full):
-    return lapack("qr", "qr", x.numpy(), "complete" if full else "reduced")
+    return linalg.lapack.lapack("qr", "qr", x.numpy(), "complete" if full else "reduced")
 
 
 def _qr_shapes(x, full):

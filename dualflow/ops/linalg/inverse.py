@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
+from dualflow.ops import linalg
 from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.complex import complex, conj, imag
-from dualflow.ops.linalg import complex_kernels
-from dualflow.ops.linalg.lapack import lapack
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
 
@@ -53,7 +52,7 @@ def _inv_gradient(g, y, x):
     return -matmul(y, matmul(g, y, adjoint_b=True), adjoint_a=True)
 
 
-_complex_inv = register_op("inv", lambda x: complex_kernels.inv(x.numpy()),
+_complex_inv = register_op("inv", lambda x: linalg.complex_kernels.inv(x.numpy()),
                            gradient=_inv_gradient)
 
 
@@ -88,7 +87,7 @@ def _det_gradient(g, y, x):
     return (g * conj(y))[..., None, None] * turned(inv(x))
 
 
-_complex_det = register_op("det", lambda x: lapack("det", "det", x.numpy()),
+_complex_det = register_op("det", lambda x: linalg.lapack.lapack("det", "det", x.numpy()),
                            gradient=_det_gradient, infer=lambda x: (x.shape[:-2], x.dtype))
 
 
@@ -130,6 +129,6 @@ def _complex_slogdet_gradient(g, ys, x):
 
 
 _complex_slogdet = register_op(
-    "slogdet", lambda x: tuple(lapack("slogdet", "slogdet", x.numpy())),
+    "slogdet", lambda x: tuple(linalg.lapack.lapack("slogdet", "slogdet", x.numpy())),
     gradient=_complex_slogdet_gradient,
     infer=lambda x: [(x.shape[:-2], x.dtype), (x.shape[:-2], x.dtype.real_dtype)])

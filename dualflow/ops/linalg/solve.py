@@ -5,10 +5,10 @@ from __future__ import annotations
 from dualflow._core import Tensor, apply
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient
+from dualflow.ops import linalg
 from dualflow.ops.array.diagonal import band_part
 from dualflow.ops.array.shape import same_shape
 from dualflow.ops.control_flow.registered import register_op
-from dualflow.ops.linalg import complex_kernels
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices
 
@@ -76,7 +76,7 @@ def _complex_solve_gradient(g, y, a, b, adjoint):
 
 
 _complex_solve = register_op(
-    "solve", lambda a, b, adjoint: complex_kernels.solve(a.numpy(), b.numpy(), adjoint),
+    "solve", lambda a, b, adjoint: linalg.complex_kernels.solve(a.numpy(), b.numpy(), adjoint),
     gradient=_complex_solve_gradient, infer=lambda a, b, adjoint: b)
 
 
@@ -131,7 +131,7 @@ def _triangular_solve_gradient(g, y, a, b, lower, adjoint):
 
 
 _complex_triangular_solve = register_op(
-    "triangular_solve", lambda a, b, lower, adjoint: complex_kernels.triangular_solve(
+    "triangular_solve", lambda a, b, lower, adjoint: linalg.complex_kernels.triangular_solve(
         a.numpy(), b.numpy(), lower, adjoint),
     gradient=_triangular_solve_gradient, infer=lambda a, b, lower, adjoint: b)
 

@@ -214,8 +214,12 @@ def _eig_compute(x: Tensor) -> Any:
     return e.astype(dtype, copy=False), v.astype(dtype, copy=False)
 
 
-_eig = register_op("eig", _eig_compute, gradient=_eig_gradient,
-                   infer=lambda x: [(x.shape[:-1], _complex(x.dtype)), (x.shape, _complex(x.dtype))])
+def _eig_shapes(x: Tensor) -> list[Any]:
+    dtype = _complex(x.dtype)
+    return [(x.shape[:-1], dtype), (x.shape, dtype)]
+
+
+_eig = register_op("eig", _eig_compute, gradient=_eig_gradient, infer=_eig_shapes)
 
 
 def eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
