@@ -149,7 +149,7 @@ cdef class BackwardPass:
             raise _errors.UnimplementedError(f"{r.op.name}: there is no gradient rule for this op")
         if r.op.c.n_out != 1:
             for k in range(n_out):
-                if g[k] is None and r.outputs[k].dtype.is_floating:
+                if g[k] is None and r.outputs[k].dtype.is_inexact:
                     g[k] = self.zeros(r.outputs[k])
             g = tuple(g)
         of = graph.differentiate(r.op.name, r.outputs[0]) if graph is not None else None

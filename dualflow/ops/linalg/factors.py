@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply
+from dualflow import dtypes
+from dualflow._core import Tensor, apply, smaller
 from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient
+from dualflow.ops import linalg
 from dualflow.ops.array.creation import ones_like
 from dualflow.ops.array.diagonal import band_part, diag_part, set_diag
 from dualflow.ops.array.shape import same_size
+from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.indexing.gather import gather
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
@@ -22,12 +25,13 @@ __all__ = ["cholesky", "lu", "qr"]
 
 
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
-    """Return the lower triangular L with ``L @ L.T == input``.
+    """Return the lower triangular L for which `input` is L times its adjoint, ``L @ L.T``.
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
-        Symmetric and positive definite; only the lower triangle is read.
+    input : Tensor, floating or complex, shape (..., n, n)
+        Symmetric or Hermitian, and positive definite; only the lower triangle is read, and only
+        the real part of the diagonal.
 
     Returns
     -------
@@ -38,23 +42,33 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     InvalidArgumentError
         If a matrix is not positive definite.
 
+    Notes
+    -----
+    The diagonal of L is real and positive. The gradient is symmetric or Hermitian.
+
     Examples
     --------
     >>> import dualflow as df
     >>> df.linalg.cholesky([[4., 2.], [2., 5.]]).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    return like(apply("cholesky", matrices("cholesky", input, True), name=name), input)
+    x = matrices("cholesky", input, True)
+    return like(_complex_cholesky(x, name=name) if x.dtype.is_complex else
+                apply("cholesky", x, name=name), input)
 
 
 @gradient("cholesky", saves="output")
-def _(g, y, x):
+def _cholesky_gradient(g, y, x):
     """I. Murray, "Differentiation of the Cholesky decomposition", 2016, equation 10."""
-    product = band_part(matmul(y, g, transpose_a=True), -1, 0)
+    product = band_part(matmul(y, g, adjoint_a=True), -1, 0)
     middle = product - 0.5 * band_part(product, 0, 0)
     left = triangular_solve(y, middle, adjoint=True)
     whole = turned(triangular_solve(y, turned(left), adjoint=True))
     return 0.5 * (whole + turned(whole))
+
+
+_complex_cholesky = register_op("cholesky", lambda x: linalg.complex_kernels.cholesky(x.numpy()),
+                                gradient=_cholesky_gradient)
 
 
 def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -62,7 +76,7 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., m, n)
+    input : Tensor, floating or complex, shape (..., m, n)
 
     Returns
     -------
@@ -82,15 +96,16 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     >>> factors.tolist(), p.tolist()
     ([[2.0, 2.0], [0.5, 1.0]], [1, 0])
     """
-    factors, p = apply("lu", matrices("lu", input), name=name)
+    x = matrices("lu", input)
+    factors, p = _complex_lu(x, name=name) if x.dtype.is_complex else apply("lu", x, name=name)
     return like(factors, input), p
 
 
 @gradient("lu", saves="output")
-def _(g, ys, x):
+def _lu_gradient(g, ys, x):
     """F. de Hoog, R. Anderssen and M. Lukas, "Differentiation of matrix functionals using
     triangular factorization", 2011: P times the gradient is
-    ``inv(L.T) @ (tril(L.T @ gL, -1) + triu(gU @ U.T)) @ inv(U.T)``."""
+    ``inv(L.T) @ (tril(L.T @ gL, -1) + triu(gU @ U.T)) @ inv(U.T)``, with adjoints for .T."""
     factors, rows = ys
     if not same_size(*x.shape[-2:]):
         raise UnimplementedError(f"lu: gradients need square matrices; x has shape "
@@ -99,21 +114,26 @@ def _(g, ys, x):
     lower = band_part(factors, -1, 0)
     lower = set_diag(lower, ones_like(diag_part(lower)))
     upper = band_part(factors, 0, -1)
-    below = matmul(lower, flow - band_part(flow, 0, -1), transpose_a=True)
-    above = matmul(band_part(flow, 0, -1), upper, transpose_b=True)
+    below = matmul(lower, flow - band_part(flow, 0, -1), adjoint_a=True)
+    above = matmul(band_part(flow, 0, -1), upper, adjoint_b=True)
     middle = below - band_part(below, 0, -1) + band_part(above, 0, -1)
     left = triangular_solve(lower, middle, adjoint=True)
     whole = turned(triangular_solve(upper, turned(left), lower=False))
     return gather(whole, argsort(rows), axis=-2, batch_dims=rows.ndim - 1)
 
 
+_complex_lu = register_op("lu", lambda x: linalg.complex_kernels.lu(x.numpy()),
+                          gradient=_lu_gradient,
+                          infer=lambda x: [x, (x.shape[:-1], dtypes.int32)])
+
+
 def qr(input: TensorLike, full_matrices: bool = False,
        name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Return orthogonal q and upper triangular r with ``q @ r == input``.
+    """Return q with orthonormal columns and upper triangular r with ``q @ r == input``.
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., m, n)
+    input : Tensor, floating or complex, shape (..., m, n)
     full_matrices : bool
         Whether q is square; otherwise the number of its columns is the smaller of m and n.
 
@@ -123,7 +143,8 @@ def qr(input: TensorLike, full_matrices: bool = False,
 
     Notes
     -----
-    There are gradients for m >= n without `full_matrices`.
+    There are gradients for m >= n without `full_matrices`. The diagonal of r is real, also if
+    `input` is complex.
 
     Examples
     --------
@@ -132,24 +153,43 @@ def qr(input: TensorLike, full_matrices: bool = False,
     >>> abs(r.item()), q.shape
     (5.0, (2, 1))
     """
-    return like(tuple(apply("qr", matrices("qr", input), full=bool(full_matrices), name=name)),
-                input)
+    x = matrices("qr", input)
+    full = bool(full_matrices)
+    return like(_complex_qr(x, full=full, name=name) if x.dtype.is_complex else
+                tuple(apply("qr", x, full=full, name=name)), input)
 
 
 @gradient("qr", saves="output")
-def _(g, ys, x, full):
-    """M. Seeger et al., "Auto-differentiating linear algebra", 2017, section 4.3."""
+def _qr_gradient(g, ys, x, full):
+    """M. Seeger et al., "Auto-differentiating linear algebra", 2017, section 4.3. Where r is
+    complex, its diagonal stays real: the imaginary part of the diagonal of ``inv(q) @ dx @ inv(r)``
+    belongs to q."""
     q, r = ys
     m, n = x.shape[-2:]
     if full or m < n:
         raise UnimplementedError(f"qr: gradients need at least as many rows as columns, and not "
                                  f"full_matrices; x has shape {tuple(x.shape)}")
 
-    def over(a: Tensor) -> Tensor:      # a times the inverse of r.T
+    def over(a: Tensor) -> Tensor:      # a times the inverse of the adjoint of r
         return turned(triangular_solve(r, turned(a), lower=False))
 
     flow = matmul(turned(q), g[0])
     inner = flow - turned(flow)
     by_r = matmul(r, turned(g[1]))
     below = band_part(inner + by_r - turned(by_r), -1, 0)
+    if x.dtype.is_complex:              # the diagonal is not 0, and imaginary
+        below = below - 0.5 * band_part(below, 0, 0)
     return matmul(q, g[1] + over(below)) + over(g[0] - matmul(q, flow))
+
+
+def _qr_compute(x, full):
+    return linalg.lapack.lapack("qr", "qr", x.numpy(), "complete" if full else "reduced")
+
+
+def _qr_shapes(x, full):
+    *batch, m, n = x.shape
+    k = m if full else smaller(m, n)
+    return [((*batch, m, k), x.dtype), ((*batch, k, n), x.dtype)]
+
+
+_complex_qr = register_op("qr", _qr_compute, gradient=_qr_gradient, infer=_qr_shapes)

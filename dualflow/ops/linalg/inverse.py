@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
+from dualflow.ops import linalg
+from dualflow.ops.control_flow.registered import register_op
+from dualflow.ops.elementwise.complex import complex, conj, imag
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
 
@@ -19,9 +22,9 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating or complex, shape (..., n, n)
     adjoint : bool
-        Whether to invert the transposes.
+        Whether to invert the adjoints, the conjugates of the transposes.
 
     Returns
     -------
@@ -39,12 +42,18 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     [[0.5, 0.0], [0.0, 0.25]]
     """
     x = matrices("inv", input, True)
-    return like(apply("inv", turned(x) if adjoint else x, name=name), input)
+    x = turned(x) if adjoint else x
+    return like(_complex_inv(x, name=name) if x.dtype.is_complex else apply("inv", x, name=name),
+                input)
 
 
 @gradient("inv", saves="output")
-def _(g, y, x):
-    return -matmul(y, matmul(g, y, transpose_b=True), transpose_a=True)
+def _inv_gradient(g, y, x):
+    return -matmul(y, matmul(g, y, adjoint_b=True), adjoint_a=True)
+
+
+_complex_inv = register_op("inv", lambda x: linalg.complex_kernels.inv(x.numpy()),
+                           gradient=_inv_gradient)
 
 
 def det(input: TensorLike, name: str | None = None) -> Tensor:
@@ -52,7 +61,7 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating or complex, shape (..., n, n)
 
     Returns
     -------
@@ -68,12 +77,18 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
     >>> df.linalg.det([[2., 0.], [0., 4.]]).item()
     8.0
     """
-    return like(apply("det", matrices("det", input, True), name=name), input)
+    x = matrices("det", input, True)
+    return like(_complex_det(x, name=name) if x.dtype.is_complex else apply("det", x, name=name),
+                input)
 
 
 @gradient("det", saves="both")
-def _(g, y, x):
-    return (g * y)[..., None, None] * turned(inv(x))
+def _det_gradient(g, y, x):
+    return (g * conj(y))[..., None, None] * turned(inv(x))
+
+
+_complex_det = register_op("det", lambda x: linalg.lapack.lapack("det", "det", x.numpy()),
+                           gradient=_det_gradient, infer=lambda x: (x.shape[:-2], x.dtype))
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -81,12 +96,14 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating or complex, shape (..., n, n)
 
     Returns
     -------
-    sign, log_abs_determinant : Tensor, shape (...), dtype of `input`
-        0 and -inf for a singular matrix.
+    sign : Tensor, shape (...), dtype of `input`
+        The determinant divided by its absolute value; 0 for a singular matrix.
+    log_abs_determinant : Tensor, shape (...), the real dtype of `input`
+        -inf for a singular matrix.
 
     Examples
     --------
@@ -95,9 +112,23 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     >>> sign.item(), round(log_abs.item(), 4)
     (-1.0, 2.0794)
     """
-    return like(tuple(apply("slogdet", matrices("slogdet", input, True), name=name)), input)
+    x = matrices("slogdet", input, True)
+    return like(_complex_slogdet(x, name=name) if x.dtype.is_complex else
+                tuple(apply("slogdet", x, name=name)), input)
 
 
 @gradient("slogdet", saves="inputs")
 def _(g, y, x):
     return g[1][..., None, None] * turned(inv(x))
+
+
+def _complex_slogdet_gradient(g, ys, x):
+    """The real part of ``trace(inv(x) @ dx)`` changes the logarithm, the imaginary part turns the
+    sign."""
+    return complex(g[1], imag(g[0] * conj(ys[0])))[..., None, None] * turned(inv(x))
+
+
+_complex_slogdet = register_op(
+    "slogdet", lambda x: tuple(linalg.lapack.lapack("slogdet", "slogdet", x.numpy())),
+    gradient=_complex_slogdet_gradient,
+    infer=lambda x: [(x.shape[:-2], x.dtype), (x.shape[:-2], x.dtype.real_dtype)])

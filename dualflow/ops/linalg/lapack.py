@@ -18,11 +18,12 @@ __all__ = ["lapack", "one_blas_thread", "scipy"]
 
 
 def lapack(op: str, function: str, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of `numpy.linalg` on one thread; its errors name the op."""
+    """Call a function of `numpy.linalg` on one thread; its errors name the op, and there are no
+    warnings about NaN and infinities."""
     import numpy as np
 
     try:
-        with one_blas_thread():
+        with one_blas_thread(), np.errstate(all="ignore"):
             return getattr(np.linalg, function)(*args, **kwargs)
     except np.linalg.LinAlgError as error:
         raise InvalidArgumentError(f"{op}: {str(error)[:1].lower()}{str(error)[1:]}") from None

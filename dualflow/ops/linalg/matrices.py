@@ -7,6 +7,7 @@ from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.ops.array.shape import same_size, transpose
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import conj
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ __all__ = ["like", "matrices", "turned"]
 
 
 def matrices(op: str, x: TensorLike, square: bool = False) -> Tensor:
-    """Check matrices and return them as float32 or float64."""
+    """Check matrices and return them as float32, float64, complex64 or complex128."""
     a = as_tensor(x, None, op)
-    if not a.dtype.is_floating:
-        raise DTypeError(f"{op}: {a.dtype.name}, expected a floating dtype")
+    if not a.dtype.is_inexact:
+        raise DTypeError(f"{op}: {a.dtype.name}, expected a floating or complex dtype")
     if a.ndim < 2 or (square and not same_size(a.shape[-1], a.shape[-2])):
         wanted = "square matrices" if square else "matrices, the last two dimensions"
         raise ShapeError(f"{op}: shape {tuple(a.shape)}, expected {wanted}")
@@ -29,7 +30,7 @@ def matrices(op: str, x: TensorLike, square: bool = False) -> Tensor:
 
 
 def like(result: Any, x: TensorLike) -> Any:
-    """Cast results to the dtype of the input."""
+    """Cast real results to the dtype of an input that is real."""
     if isinstance(result, tuple):
         return tuple([like(y, x) for y in result])
     given = x.dtype if isinstance(x, TensorBase) else as_tensor(x).dtype
@@ -37,6 +38,6 @@ def like(result: Any, x: TensorLike) -> Any:
 
 
 def turned(x: Tensor) -> Tensor:
-    """Transpose each matrix."""
+    """Return the adjoint of each matrix: the conjugate of its transpose."""
     n = x.ndim
-    return transpose(x, [*range(n - 2), n - 1, n - 2])
+    return conj(transpose(x, [*range(n - 2), n - 1, n - 2]))

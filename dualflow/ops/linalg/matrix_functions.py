@@ -16,6 +16,7 @@ from dualflow.ops.array.slicing import roll
 from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater
+from dualflow.ops.elementwise.complex import real
 from dualflow.ops.elementwise.exponential import log
 from dualflow.ops.linalg.factors import cholesky
 from dualflow.ops.linalg.lapack import lapack, one_blas_thread, scipy
@@ -43,7 +44,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
     ----------
     a : Tensor, shape (..., m, n)
     conjugate : bool
-        Ignored: numbers are real.
+        Whether to return the conjugates, the adjoint.
 
     Returns
     -------
@@ -59,34 +60,35 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
     n = x.ndim
     if n < 2:
         raise ShapeError(f"matrix_transpose: shape {tuple(x.shape)}, expected 2 dimensions or more")
-    return transpose(x, [*range(n - 2), n - 1, n - 2], name=name)
+    return transpose(x, [*range(n - 2), n - 1, n - 2], conjugate, name)
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Swap the last two dimensions of `matrix`; the adjoint, because numbers are real.
+    """Swap the last two dimensions of `matrix` and return the complex conjugates.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.linalg.adjoint([[1, 2, 3]]).tolist()
-    [[1], [2], [3]]
+    >>> df.linalg.adjoint([[1j, 2+3j]]).numpy()
+    array([[0.-1.j],
+           [2.-3.j]])
     """
-    return matrix_transpose(matrix, name)
+    return matrix_transpose(matrix, name, True)
 
 
 # --- by factorisation --------------------------------------------------------------------------
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Return the logarithms of determinants of symmetric positive definite matrices.
+    """Return the logarithms of determinants of matrices for which `cholesky` exists.
 
     Parameters
     ----------
-    matrix : Tensor, floating, shape (..., n, n)
+    matrix : Tensor, floating or complex, shape (..., n, n)
 
     Returns
     -------
-    Tensor, shape (...), dtype of `matrix`
+    Tensor, shape (...), the real dtype of `matrix`
 
     Raises
     ------
@@ -99,15 +101,15 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     >>> round(df.linalg.logdet([[2., 0.], [0., 4.]]).item(), 4)
     2.0794
     """
-    return 2 * reduce_sum(log(diag_part(cholesky(matrix))), -1, name=name)
+    return 2 * reduce_sum(log(real(diag_part(cholesky(matrix)))), -1, name=name)
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """Solve ``chol @ chol.T @ x == rhs`` for x.
+    """Solve ``chol @ adjoint(chol) @ x == rhs`` for x.
 
     Parameters
     ----------
-    chol : Tensor, floating, shape (..., n, n)
+    chol : Tensor, floating or complex, shape (..., n, n)
         The result of `cholesky`.
     rhs : Tensor, shape (..., n, k)
 
@@ -130,7 +132,7 @@ def matrix_rank(a: TensorLike, tol: TensorLike | None = None, validate_args: boo
 
     Parameters
     ----------
-    a : Tensor, floating, shape (..., m, n)
+    a : Tensor, floating or complex, shape (..., m, n)
     tol : number or Tensor, shape (...), optional
         By default the largest singular value times the larger of m and n times the dtype's epsilon.
     validate_args : bool
@@ -151,9 +153,9 @@ def matrix_rank(a: TensorLike, tol: TensorLike | None = None, validate_args: boo
     sizes = svd(x, compute_uv=False)
     if tol is None:
         tol = reduce_max(sizes, -1, keepdims=True) * (
-            cast(larger(m, n), x.dtype) * EPSILON[x.dtype.name])
+            cast(larger(m, n), sizes.dtype) * EPSILON[sizes.dtype.name])
     else:
-        tol = as_tensor(tol, x.dtype)[..., None]
+        tol = as_tensor(tol, sizes.dtype)[..., None]
     return reduce_sum(cast(greater(sizes, tol), dtypes.int32), -1, name=name)
 
 
@@ -178,7 +180,7 @@ def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
 
     Parameters
     ----------
-    a : Tensor, floating, shape (..., m, n)
+    a : Tensor, floating or complex, shape (..., m, n)
     rcond : float, optional
         Singular values below this fraction of the largest count as 0. By default 10 times the
         larger of m and n times the dtype's epsilon.
@@ -202,7 +204,7 @@ def pinv(a: TensorLike, rcond: float | None = None, validate_args: bool = False,
     x = matrices("pinv", a)
     number(rcond, "pinv: rcond", NOT_NEGATIVE.or_none())
     if rcond is None:
-        rcond = 10.0 * int(larger(x.shape[-2], x.shape[-1])) * EPSILON[x.dtype.name]
+        rcond = 10.0 * int(larger(x.shape[-2], x.shape[-1])) * EPSILON[x.dtype.real_dtype.name]
     return like(_pinv(x, rcond=float(rcond), name=name), a)
 
 
@@ -213,7 +215,7 @@ def _matrix_function(op: str, compute: Callable[[Any], Any]) -> Any:
     """Register an op for a function of square matrices with a power series.
 
     Its derivative at A in direction G is the upper right block of the function of [[A, G], [0, A]],
-    and its adjoint is the derivative at A transposed (N. Higham, "Functions of Matrices", 2008,
+    and its adjoint is the derivative at the adjoint of A (N. Higham, "Functions of Matrices", 2008,
     theorem 3.6), so one rule serves all functions and orders.
     """
     made: Any = None
@@ -235,18 +237,20 @@ def _scipy_linalg(op: str, function: str, a: Any) -> Any:
 
 
 def _each(op: str, function: str, x: Tensor) -> Any:
-    """Apply a SciPy function to each matrix; raise if a result is not real and finite."""
+    """Apply a SciPy function to each matrix; raise if a result is not finite, or not real but the
+    matrix is."""
     import numpy as np
 
     a = x.numpy()
     made = np.empty_like(a)
     for at in np.ndindex(a.shape[:-2]):
         result = _scipy_linalg(op, function, a[at])
-        scale = np.abs(result).max(initial=0.0)
-        if not np.isfinite(scale) or np.abs(result.imag).max(initial=0.0) > 1e-5 * scale:
-            raise InvalidArgumentError(f"{op}: matrix {at} has no real and finite result" if at else
-                                       f"{op}: the matrix has no real and finite result")
-        made[at] = result.real
+        scale, kind = np.abs(result).max(initial=0.0), "" if x.dtype.is_complex else "real and "
+        if not np.isfinite(scale) or (
+                kind and np.abs(result.imag).max(initial=0.0) > 1e-5 * scale):
+            raise InvalidArgumentError(f"{op}: {f'matrix {at}' if at else 'the matrix'} has no "
+                                       f"{kind}finite result")
+        made[at] = result.real if kind else result
     return made
 
 
@@ -260,7 +264,7 @@ def expm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating or complex, shape (..., n, n)
 
     Returns
     -------
@@ -284,7 +288,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating or complex, shape (..., n, n)
 
     Returns
     -------
@@ -293,7 +297,7 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
     Raises
     ------
     InvalidArgumentError
-        If a logarithm is not real: an eigenvalue is 0 or negative.
+        If a logarithm is not real but `input` is: an eigenvalue is negative.
 
     Notes
     -----
@@ -313,7 +317,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    input : Tensor, floating, shape (..., n, n)
+    input : Tensor, floating or complex, shape (..., n, n)
 
     Returns
     -------
@@ -322,7 +326,7 @@ def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
     Raises
     ------
     InvalidArgumentError
-        If a root is not real: an eigenvalue is negative.
+        If a root is not finite, or not real but `input` is: an eigenvalue is negative.
 
     Notes
     -----
