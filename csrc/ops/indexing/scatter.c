@@ -187,7 +187,10 @@ static df_status check_arithmetic(const df_call *call, int input, scatter_mode m
 {
     return combiners[call->in[input]->dtype][mode]
                ? DF_OK
-               : df_fail_dtype(call, input, "a dtype with arithmetic", err);
+               : df_fail_dtype(call, input,
+                               df_is_complex(call->in[input]->dtype) ? "a real number dtype"
+                                                                     : "a dtype with arithmetic",
+                               err);
 }
 
 /* Checks that updates has the shape of a gather from the table. */
@@ -330,6 +333,13 @@ static df_status infer_combine(const df_call *call, df_error *err)
     return status == DF_OK ? infer_update(call, err) : status;
 }
 
+/* For modes that complex numbers do not have: MIN, MAX and MUL. */
+static df_status infer_real(const df_call *call, df_error *err)
+{
+    df_status status = check_arithmetic(call, 0, MAX, err);
+    return status == DF_OK ? infer_update(call, err) : status;
+}
+
 static df_status run_into(const df_call *call, int axis, bool nested, scatter_mode mode,
                           df_error *err)
 {
@@ -360,11 +370,11 @@ DF_OP(tensor_scatter_nd_add) = {TENSOR_SCATTER("tensor_scatter_nd_add"), .infer 
                                 .run = run_add, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_sub) = {TENSOR_SCATTER("tensor_scatter_nd_sub"), .infer = infer_combine,
                                 .run = run_sub, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"), .infer = infer_combine,
+DF_OP(tensor_scatter_nd_min) = {TENSOR_SCATTER("tensor_scatter_nd_min"), .infer = infer_real,
                                 .run = run_min, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer = infer_combine,
+DF_OP(tensor_scatter_nd_max) = {TENSOR_SCATTER("tensor_scatter_nd_max"), .infer = infer_real,
                                 .run = run_max, RUN_IN_FLOAT};
-DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer = infer_combine,
+DF_OP(tensor_scatter_nd_mul) = {TENSOR_SCATTER("tensor_scatter_nd_mul"), .infer = infer_real,
                                 .run = run_mul, RUN_IN_FLOAT};
 DF_OP(tensor_scatter_nd_update) = {TENSOR_SCATTER("tensor_scatter_nd_update"),
                                    .infer = infer_update, .run = run_update};
