@@ -62,6 +62,8 @@ def reduced_kernels(names: Set[str], dtypes: Set[str], of_products: Set[str]) ->
     """Return base/kernel_config.h for the given ops and dtypes, such as ``{"F32", "I64"}``. Bool
     kernels are always included, as results inside clusters may be bools."""
     built = dtypes | {"ROWS" for name in names if name.endswith("_rows")}
+    if "C128" in built:
+        built |= {"F64"}                # of the parts
 
     def chosen(found: re.Match[str]) -> str:
         always = {"BUILT": {"F32", "BOOL"}, "PRODUCT": {"F32"}}[found[1]]
