@@ -8,6 +8,7 @@ from dualflow.array_api.arrays import array, of_one_dtype
 from dualflow.array_api.manipulation import moveaxis
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array.shape import same_size
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.linalg import einsum
 from dualflow.ops.linalg.matmul import narrow_product
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -75,7 +76,9 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """Return the dot product of vectors along `axis`; other dimensions broadcast.
+    """Return the dot product of vectors along `axis`, of the complex conjugate of `x1` with `x2`.
+
+    Other dimensions broadcast.
 
     Parameters
     ----------
@@ -101,4 +104,4 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     if not same_size(a.shape[axis], b.shape[axis]):
         raise InvalidArgumentError(f"vecdot: x1 has shape {a.shape} and x2 {b.shape}, expected "
                                    f"vectors of one length along axis {axis}")
-    return reduce_sum(moveaxis(a, axis, -1) * moveaxis(b, axis, -1), -1)
+    return reduce_sum(conj(moveaxis(a, axis, -1)) * moveaxis(b, axis, -1), -1)
