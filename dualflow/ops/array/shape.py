@@ -285,7 +285,7 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     perm : ints, optional
         Each dimension of `a` once; negative ones count from the end. None reverses the order.
     conjugate : bool
-        Accepted for compatibility; there are no complex numbers.
+        Whether to return the complex conjugates of the elements.
 
     Returns
     -------
@@ -309,7 +309,8 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     else:
         order = tuple([p + ndim if not is_open(p) and p < 0 else p
                        for p in ints(perm, "transpose: perm")])
-    return apply("transpose", x, name=name, perm=order)
+    made = apply("transpose", x, name=name, perm=order)
+    return apply("conj", made) if conjugate and made.dtype.is_complex else made
 
 
 @gradient("transpose", saves="none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, apply_unary, as_tensor, bind
+from dualflow._core import Tensor, TensorBase, apply, apply_unary, as_tensor, bind
 from dualflow._util.arguments import integer
 from dualflow.errors import InvalidArgumentError
 from dualflow.gradient_registry import no_gradient
@@ -151,12 +151,21 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
     return round(x, name=name)
 
 
+def _test(op, join, x, name):
+    """Apply a test of floats; for complex numbers, join the results of their parts."""
+    x = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
+    if not x.dtype.is_complex:
+        return apply_unary(op, x, name)
+    return apply(join, *[apply_unary(op, apply_unary(part, x)) for part in ("real", "imag")],
+                 name=name)
+
+
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return True where x is NaN, elementwise.
+    """Return True where x or a part of x is NaN, elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -172,18 +181,18 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_nan([1., float('inf'), float('nan')]).numpy().tolist()
     [False, False, True]
     """
-    return apply_unary("is_nan", x, name)
+    return _test("is_nan", "logical_or", x, name)
 
 
 no_gradient("is_nan", why="its result is bool")
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Return True where x is inf or -inf, elementwise.
+    """Return True where x or a part of x is inf or -inf, elementwise.
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -199,7 +208,7 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_inf([1., float('inf'), float('nan')]).numpy().tolist()
     [False, True, False]
     """
-    return apply_unary("is_inf", x, name)
+    return _test("is_inf", "logical_or", x, name)
 
 
 no_gradient("is_inf", why="its result is bool")
@@ -210,7 +219,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : Tensor, floating
+    x : Tensor, floating or complex
 
     Returns
     -------
@@ -226,7 +235,7 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_finite([1., float('inf'), float('nan')]).numpy().tolist()
     [True, False, False]
     """
-    return apply_unary("is_finite", x, name)
+    return _test("is_finite", "logical_and", x, name)
 
 
 no_gradient("is_finite", why="its result is bool")
@@ -237,7 +246,7 @@ def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
     if ndigits is None:
         return round(x)
     ndigits = integer(ndigits, "round: digits")
-    if not x.dtype.is_floating and ndigits >= 0:
+    if not x.dtype.is_inexact and ndigits >= 0:
         return as_tensor(x)
     if abs(ndigits) > 308:
         raise InvalidArgumentError(f"round: {ndigits} digits, expected -308 to 308")

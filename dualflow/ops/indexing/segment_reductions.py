@@ -84,12 +84,13 @@ def _loose(combine: Combine, x: Tensor, ids: Tensor, n: int, identity: float) ->
 
 
 def _counts(op: str, x: Tensor, ids: Tensor, n: int | None) -> Tensor:
-    """Return the number of rows of each segment, at least 1, in the dtype of the data."""
-    if not x.dtype.is_floating:
-        raise DTypeError(f"{op}: data is {x.dtype.name}, expected a floating dtype")
+    """Return the number of rows of each segment, at least 1, in the dtype of the data or its
+    parts."""
+    if not x.dtype.is_inexact:
+        raise DTypeError(f"{op}: data is {x.dtype.name}, expected a floating or complex dtype")
     ones = ones_like(ids)
     counts = segment_sum(ones, ids) if n is None else unsorted_segment_sum(ones, ids, n)
-    return _beside(maximum(cast(counts, x.dtype), 1), x.ndim - ids.ndim + 1)
+    return _beside(maximum(cast(counts, x.dtype.real_dtype), 1), x.ndim - ids.ndim + 1)
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:

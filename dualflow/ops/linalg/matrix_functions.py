@@ -43,7 +43,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
     ----------
     a : Tensor, shape (..., m, n)
     conjugate : bool
-        Ignored: numbers are real.
+        Whether to return the complex conjugates of the elements.
 
     Returns
     -------
@@ -59,11 +59,11 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
     n = x.ndim
     if n < 2:
         raise ShapeError(f"matrix_transpose: shape {tuple(x.shape)}, expected 2 dimensions or more")
-    return transpose(x, [*range(n - 2), n - 1, n - 2], name=name)
+    return transpose(x, [*range(n - 2), n - 1, n - 2], conjugate, name)
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Swap the last two dimensions of `matrix`; the adjoint, because numbers are real.
+    """Swap the last two dimensions of `matrix` and return the complex conjugates of its elements.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     >>> df.linalg.adjoint([[1, 2, 3]]).tolist()
     [[1], [2], [3]]
     """
-    return matrix_transpose(matrix, name)
+    return matrix_transpose(matrix, name, conjugate=True)
 
 
 # --- by factorisation --------------------------------------------------------------------------

@@ -121,6 +121,9 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None 
     """
     check_algorithm(alg, "stateless_uniform")
     drawn = _drawn_in(dtype)
+    if drawn.is_complex:
+        raise DTypeError(f"random_uniform: dtype is {drawn.name}, expected a real dtype; "
+                         "df.complex(x, y) joins two parts")
     if not drawn.is_floating:
         if minval is None and maxval is None:
             return full_int(shape, seed, drawn, name)

@@ -9,6 +9,7 @@ from dualflow.gradient_registry import gradient
 from dualflow.ops.array.shape import expand_dims, one_size, transpose
 from dualflow.ops.elementwise.arithmetic import multiply
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.indexing.gather import gather
 from dualflow.ops.indexing.segment import unsorted_segment_sum
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -56,7 +57,8 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     """
     if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
         # a b = (b' a')'
-        return transpose(sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a))
+        return transpose(sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a),
+                         conjugate=True)
     a = sparse(sp_a, "sparse_dense_matmul")
     if isinstance(b, SparseTensor):
         raise DTypeError("sparse.sparse_dense_matmul: both matrices are sparse; convert one with "
@@ -66,14 +68,15 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
         raise ShapeError(f"sparse.sparse_dense_matmul: {a.ndim} and {dense.ndim} dimensions, "
                          "expected matrices")
     if adjoint_b:
-        dense = transpose(dense)
+        dense = transpose(dense, conjugate=True)
     row, column = (1, 0) if adjoint_a else (0, 1)
     if differ(a.sizes[column], dense.shape[0]):
         raise ShapeError(f"sparse.sparse_dense_matmul: {tuple(a.sizes)} by {tuple(dense.shape)}, "
                          f"{a.sizes[column]} columns and {dense.shape[0]} rows")
     if a.dtype.is_floating and a.dtype is dense.dtype:
         return coo_matmul(a.indices, a.values, dense, a.sizes[row], adjoint_a, name)
-    terms = multiply(expand_dims(a.values, 1), gather(dense, a.indices[:, column]))
+    values = conj(a.values) if adjoint_a else a.values
+    terms = multiply(expand_dims(values, 1), gather(dense, a.indices[:, column]))
     return unsorted_segment_sum(terms, a.indices[:, row], a.sizes[row], name=name)
 
 def coo_matmul(indices: TensorLike, values: TensorLike, b: TensorLike, rows: int,
