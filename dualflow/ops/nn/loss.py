@@ -68,7 +68,8 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     >>> df.nn.scale_regularization_loss([1., 2.]).item()
     3.0
     """
-    return reduce_sum(regularization_loss)
+    losses = as_tensor(regularization_loss, None, "scale_regularization_loss")
+    return reduce_sum(check_real("scale_regularization_loss", losses))
 
 
 def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
