@@ -1,5 +1,5 @@
-"""Complex tensors outside the ops: Python, NumPy, DLPack, text, lists, dtypes, functions that create
-tensors, and gradient checks."""
+"""Complex tensors outside the ops: Python, NumPy, DLPack, text, lists, dtypes, creation of tensors,
+and gradient checks."""
 
 import copy
 import pickle

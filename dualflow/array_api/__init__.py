@@ -235,6 +235,8 @@ __all__ = [
     "can_cast",
     "ceil",
     "clip",
+    "complex64",
+    "complex128",
     "concat",
     "conj",
     "copysign",

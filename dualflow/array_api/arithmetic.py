@@ -237,7 +237,8 @@ def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def round(x: TensorLike, /) -> Tensor:
-    """Return the nearest integer to each element of `x`, ties to even.
+    """Return the nearest integer to each element of `x`, or to each part of complex numbers, ties
+    to even.
 
     Examples
     --------
@@ -245,7 +246,10 @@ def round(x: TensorLike, /) -> Tensor:
     >>> df.array_api.round(df.constant([0.5, 1.5, 2.6])).tolist()
     [0.0, 2.0, 3.0]
     """
-    return rounding.round(x)
+    y = array(x, "round")
+    if y.dtype.is_complex:
+        return complex.complex(rounding.round(complex.real(y)), rounding.round(complex.imag(y)))
+    return rounding.round(y)
 
 
 def sign(x: TensorLike, /) -> Tensor:
