@@ -129,8 +129,8 @@ class DType:
         if self.kind == "bool":
             return False, True
         if self.kind == "complex":
-            raise DTypeError(f"{self.name} has no smallest and no largest value; those of its parts "
-                             f"are {self.real_dtype.name}'s")
+            raise DTypeError(f"{self.name} has no smallest and no largest value; its parts have "
+                             f"the range of {self.real_dtype.name}")
         bits = 8 * self.itemsize
         return (0, 2 ** bits - 1) if self.is_unsigned else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
 
@@ -236,8 +236,9 @@ ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
        float16, bfloat16, float32, float64, complex64, complex128)
 _BY_NAME = {d.name: d for d in ALL}
 # Aliases in TensorFlow and Python.
-_ALIASES = {"half": float16, "float": float32, "complex": complex128, "double": float64, "int": int32, "qint8": int8,
-            "qint16": int16, "qint32": int32, "quint8": uint8, "quint16": uint16}
+_ALIASES = {"half": float16, "float": float32, "complex": complex128, "double": float64,
+            "int": int32, "qint8": int8, "qint16": int16, "qint32": int32, "quint8": uint8,
+            "quint16": uint16}
 _BY_PYTHON_TYPE = {bool: bool_, int: int32, float: float32, complex: complex128}
 
 

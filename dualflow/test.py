@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import math
 import os
 import random as python_random
 import re
@@ -112,9 +111,9 @@ class TestCase(unittest.TestCase):
             bfloat16_rtol: float = 1e-2, bfloat16_atol: float = 1e-2,
             msg: str | None = None) -> None:
         """Assert that elements are close, with the tolerances of the narrower dtype: `rtol` and
-        `atol` are for float64."""
-        by_name = {"float32": (float_rtol, float_atol), "float16": (half_rtol, half_atol),
-                   "bfloat16": (bfloat16_rtol, bfloat16_atol)}
+        `atol` are for float64 and complex128."""
+        by_name = {"float32": (float_rtol, float_atol), "complex64": (float_rtol, float_atol),
+                   "float16": (half_rtol, half_atol), "bfloat16": (bfloat16_rtol, bfloat16_atol)}
 
         def tolerances(x: Any, y: Any) -> tuple[float, float]:
             found = [by_name.get(self._dtype(z), (0., 0.)) for z in (x, y)]
@@ -218,7 +217,7 @@ class TestCase(unittest.TestCase):
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         """Assert that two numbers differ by at most `err`."""
-        if f1 != f2 and not math.fabs(f1 - f2) <= err:
+        if f1 != f2 and not abs(f1 - f2) <= err:
             self.fail(self._formatMessage(msg, f"{f1!r} != {f2!r} +/- {err!r}"))
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: str | None = None

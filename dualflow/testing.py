@@ -12,7 +12,7 @@ from __future__ import annotations
 from dualflow._core import Tensor, as_tensor
 from dualflow._util.arguments import POSITIVE, integer, number
 from dualflow.autodiff import GradientTape
-from dualflow.dtypes import float64
+from dualflow.dtypes import complex128, float64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_tensors
 from dualflow.ops.elementwise.cast import cast
@@ -34,15 +34,17 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
     Parameters
     ----------
     f : callable
-        Function of tensors that returns a tensor with one element.
+        Function of tensors that returns a real tensor with one element.
     args : sequence of anything that becomes a tensor
-        Floating arguments are converted to float64; others are passed unchanged.
+        Floating arguments are converted to float64, complex ones to complex128; others are passed
+        unchanged.
     eps : float
         Half the step. The error is about eps² times a third derivative plus 2e-16 / eps.
 
     Returns
     -------
-    list of numpy.ndarray, one per argument, float64; None for arguments that are not floating
+    list of numpy.ndarray, one per argument, float64 or complex128; None for other arguments
+        With respect to z = x + iy the gradient is df/dx + i df/dy, as `GradientTape` returns.
 
     Examples
     --------
@@ -68,12 +70,13 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
         g = np.zeros_like(a)
         for at in np.ndindex(a.shape):
             original = a[at]
-            a[at] = original + eps
-            up = value(arrays)
-            a[at] = original - eps
-            down = value(arrays)
-            a[at] = original
-            g[at] = (up - down) / (2 * eps)
+            for unit in units(a):
+                a[at] = original + eps * unit
+                up = value(arrays)
+                a[at] = original - eps * unit
+                down = value(arrays)
+                a[at] = original
+                g[at] += unit * ((up - down) / (2 * eps))
         gradients.append(g)
     return gradients
 
@@ -87,7 +90,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     f : callable
         Function of tensors that returns a tensor or nested tensors.
     args : sequence of anything that becomes a tensor
-        Floating arguments are converted to float64 and checked; others are passed unchanged.
+        Floating arguments are converted to float64, complex ones to complex128, and checked;
+        others are passed unchanged.
     order : int, default 1
         Order of differentiation: 2 checks gradients of gradients as well.
     eps : float
@@ -106,7 +110,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
     -----
     With random weights w of the results and a random direction d of the arguments, the gradient of
     <w, f> along d is compared with <w, f(x + eps d) - f(x - eps d)> / 2 eps. If the arguments have
-    at most 64 elements in all, each element is checked as well.
+    at most 64 elements in all, each element is checked as well. Of complex numbers, <w, f> is the
+    real part of ``sum(conj(w) * f)``.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
             given[i] = x
         return [y for y in flatten_tensors(f(*given)) if y.dtype.is_inexact]
 
-    weights = [cast(as_tensor(rng.uniform(0.5, 1.5, y.shape)), y.dtype)
+    weights = [cast(as_tensor(uniform(rng, 0.5, 1.5, y.shape, y.dtype.is_complex)), y.dtype)
                for y in call(*tensors_of(points))]
 
     def gradients(*moved: Any) -> list[Tensor]:
@@ -150,8 +155,8 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
             (up.numpy() - down.numpy()) / (2 * eps)
             for up, down in zip(call(*moved(points, direction, eps)),
                                 call(*moved(points, direction, -eps)), strict=True)]
-        terms = [w.numpy() * c for w, c in zip(weights, change, strict=True)]
-        products = [a * d for a, d in zip(got, direction, strict=True)]
+        terms = [np.real(w.numpy().conj() * c) for w, c in zip(weights, change, strict=True)]
+        products = [np.real(a.conj() * d) for a, d in zip(got, direction, strict=True)]
         found, wanted = (sum(float(np.sum(t)) for t in ts) for ts in (products, terms))
         scale = 1 + sum(float(np.sum(np.abs(t))) for t in products + terms)
         if not abs(found - wanted) <= rtol * scale:
@@ -166,18 +171,34 @@ def check_gradients(f: Callable[..., Any], args: Sequence[Any], order: int = 1, 
 
 
 def directions(rng: Any, floating: list[int], points: list[Any]) -> list[tuple[str, list[Any]]]:
-    """Return named directions: random ones, and for small arguments one along each element."""
+    """Return named directions: random ones, and for small arguments one along each element, or
+    along each part of a complex number."""
     import numpy as np  # slow import
 
-    out = [("along a random direction", [rng.uniform(-1, 1, p.shape) for p in points])
+    out = [("along a random direction",
+            [uniform(rng, -1, 1, p.shape, p.dtype.kind == "c") for p in points])
            for _ in range(DIRECTIONS)]
     if sum(p.size for p in points) <= SMALL:
         for k, p in enumerate(points):
             for at in np.ndindex(p.shape):
-                direction = [np.zeros_like(q) for q in points]
-                direction[k][at] = 1
-                out.append((f"of argument {floating[k]} at {at}", direction))
+                for unit in units(p):
+                    direction = [np.zeros_like(q) for q in points]
+                    direction[k][at] = unit
+                    out.append((f"of argument {floating[k]} at {at}"
+                                f"{', imaginary part' * (unit == 1j)}", direction))
     return out
+
+
+def units(x: Any) -> list[complex]:
+    """Return the directions in which an element of an array may move."""
+    return [1, 1j] if x.dtype.kind == "c" else [1]
+
+
+def uniform(rng: Any, low: float, high: float, shape: Any, is_complex: bool) -> Any:
+    """Return random numbers, or complex numbers with random parts."""
+    if is_complex:
+        return rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)
+    return rng.uniform(low, high, shape)
 
 
 def tensors_of(points: list[Any]) -> list[Tensor]:
@@ -190,6 +211,8 @@ def moved(points: list[Any], direction: list[Any], step: float) -> list[Tensor]:
 
 def widened(arg: Any) -> Tensor:
     x = as_tensor(arg)
+    if x.dtype.is_complex:
+        return cast(x, complex128)
     return cast(x, float64) if x.dtype.is_floating else x
 
 
@@ -201,14 +224,15 @@ def compute_gradient(f: Callable[..., Any], x: Sequence[Any], delta: float | Non
     ----------
     f : callable
         Function of as many tensors as `x` has that returns a tensor.
-    x : list or tuple of floating tensors
+    x : list or tuple of floating or complex tensors
     delta : float, default 1/1024
         Half the step of the differences, which are computed in the dtype of the argument.
 
     Returns
     -------
     (list of numpy.ndarray, list of numpy.ndarray)
-        Each array has the shape (size of the result, size of the argument).
+        Each array has the shape (size of the result, size of the argument), and the dtype of the
+        argument. Complex tensors count as real tensors of twice the size.
 
     Examples
     --------
@@ -226,24 +250,31 @@ def compute_gradient(f: Callable[..., Any], x: Sequence[Any], delta: float | Non
     with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
         tape.watch(points)
         y = as_tensor(f(*points))
-    by_gradients = [np.zeros((y.numpy().size, p.numpy().size), y.numpy().dtype) for p in points]
-    for row, at in enumerate(np.ndindex(*y.shape)):
+    n = parts(y.numpy()).size
+    by_gradients = [np.zeros((n, parts(p.numpy()).size), parts(p.numpy()).dtype) for p in points]
+    for row in range(n):
         seed = np.zeros(y.shape, y.numpy().dtype)
-        seed[at] = 1
+        parts(seed)[row] = 1
         found = tape.gradient(y, points, output_gradients=as_tensor(seed),
                               unconnected_gradients="zero")
         for jacobian, g in zip(by_gradients, found, strict=True):
-            jacobian[row] = as_tensor(g).numpy().ravel()
+            jacobian[row] = parts(as_tensor(g).numpy())
     by_differences = [np.zeros_like(jacobian) for jacobian in by_gradients]
     for i, jacobian in enumerate(by_differences):
-        for column, at in enumerate(np.ndindex(*points[i].shape)):
+        for column in range(jacobian.shape[1]):
             ends = []
             for side in (step, -step):
                 moved = np.array(points[i].numpy())
-                moved[at] += side
-                ends.append(as_tensor(f(*points[:i], as_tensor(moved), *points[i + 1:])).numpy())
-            jacobian[:, column] = ((ends[0] - ends[1]) / (2 * step)).ravel()
+                parts(moved)[column] += side
+                end = as_tensor(f(*points[:i], as_tensor(moved), *points[i + 1:]))
+                ends.append(parts(end.numpy()))
+            jacobian[:, column] = (ends[0] - ends[1]) / (2 * step)
     return by_gradients, by_differences
+
+
+def parts(x: Any) -> Any:
+    """Return the elements of a dense array, or the parts of complex numbers, as a flat view."""
+    return x.reshape(-1).view(x.real.dtype)
 
 
 def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
@@ -254,7 +285,8 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     actual : Tensor or array, floating
     expected : array
         More precise than `actual`, for example float64 for float32 results. The unit is the
-        spacing of the dtype of `actual` at the expected value. NaN, inf and shape must be equal.
+        spacing of the dtype of `actual` at the expected value; of complex numbers, that of their
+        parts at the absolute value. NaN, inf and shape must be equal.
     ulp : float
 
     Examples

@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAD = re.compile(r"^(?:DF_ONCE\([^(),]*, (?:FN\()?(\w+)\)?, |"
                   r"(?:static|DF_INLINE)\b[^;{}()=]*?\b(\w+))\([^;{}]*\)\s*\{", re.M)
 COMMENT = re.compile(r'/\*.*?\*/|"(?:[^"\\]|\\.)*"', re.S)
-PER_LEVEL = re.compile(r"\bDF_SYM\(|\bDF_VEC_BYTES\b|\bDF_ISA\b|\b[VM] \w+ =|\bFN\((?:load|store)\b")
+PER_LEVEL = re.compile(
+    r"\bDF_SYM\(|\bDF_VEC_BYTES\b|\bDF_ISA\b|\b[VM] \w+ =|\bFN\((?:load|store)\b")
 
 
 def functions(path):

@@ -16,8 +16,17 @@
 static const char *const codes[DF_N_DTYPES] = {
     [DF_BOOL] = "BOOL", [DF_U8] = "U8", [DF_U16] = "U16", [DF_U32] = "U32", [DF_U64] = "U64",
     [DF_I8] = "I8", [DF_I16] = "I16", [DF_I32] = "I32", [DF_I64] = "I64", [DF_F16] = "F16",
-    [DF_BF16] = "BF16", [DF_F32] = "F32", [DF_F64] = "F64",
-    [DF_C64] = "C64"};
+    [DF_BF16] = "BF16", [DF_F32] = "F32", [DF_F64] = "F64", [DF_C64] = "C64",
+    [DF_C128] = "F64" /* the format has no complex128: pairs are the last dimension */};
+
+/* Writes the shape of a variable in a file; returns the number of dimensions. */
+static int stored_shape(const df_model_variable *v, int64_t *shape)
+{
+    for (int d = 0; d < v->ndim; d++) shape[d] = v->shape[d];
+    if (v->dtype != DF_C128) return v->ndim;
+    shape[v->ndim] = 2;
+    return v->ndim + 1;
+}
 
 /* --- JSON -------------------------------------------------------------------------------------*/
 
@@ -223,11 +232,13 @@ static df_status match(const df_model *m, loading *l, const char *name, const en
     if (!found) return DF_OK;
     v = *found;
     const int64_t i = v - m->tables->variables;
-    if (strcmp(codes[v->dtype], e->dtype) || v->ndim != e->ndim ||
-        !df_same_dims(v->ndim, v->shape, e->shape))
+    int64_t shape[DF_MAX_NDIM + 1];
+    const int ndim = stored_shape(v, shape);
+    if (strcmp(codes[v->dtype], e->dtype) || ndim != e->ndim ||
+        !df_same_dims(ndim, shape, e->shape))
         return df_fail(err, DF_BAD_SHAPE, "%s: %s is %s %s, expected %s %s", l->path, name,
                        e->dtype, df_shape_text(e->ndim, e->shape).text, codes[v->dtype],
-                       df_shape_text(v->ndim, v->shape).text);
+                       df_shape_text(ndim, shape).text);
     if (e->offsets[1] - e->offsets[0] != m->values[i].bytes || e->offsets[1] > l->data_bytes)
         return df_fail(err, DF_INVALID_ARGUMENT, "%s: %s is at bytes %lld to %lld of %lld, "
                        "expected %lld bytes", l->path, name, (long long)e->offsets[0],
@@ -376,12 +387,14 @@ static void append_string(text *t, const char *s)
 static void append_entry(text *t, const df_model_variable *v, int64_t start, int64_t end)
 {
     char number[64];
+    int64_t shape[DF_MAX_NDIM + 1];
+    const int ndim = stored_shape(v, shape);
     append_string(t, v->name);
     append_text(t, ":{\"dtype\":\"");
     append_text(t, codes[v->dtype]);
     append_text(t, "\",\"shape\":[");
-    for (int d = 0; d < v->ndim; d++) {
-        snprintf(number, sizeof number, "%s%lld", d ? "," : "", (long long)v->shape[d]);
+    for (int d = 0; d < ndim; d++) {
+        snprintf(number, sizeof number, "%s%lld", d ? "," : "", (long long)shape[d]);
         append_text(t, number);
     }
     snprintf(number, sizeof number, "],\"data_offsets\":[%lld,%lld]}", (long long)start,

@@ -65,7 +65,9 @@ df_status df_infer_same(const df_call *call, df_error *err)
 
 df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_error *err)
 {
+    const df_tensor *x = call->in[input];
+    const bool real = df_is_complex(x->dtype) && !strstr(wanted, "complex");
     return df_fail(err, DF_BAD_DTYPE, "%s: input %d is %s, expected %s%s", call->op->name, input,
-                   df_tensor_text(call->in[input]).text, wanted,
-                   df_is_complex(call->in[input]->dtype) ? "; df.math.real returns real parts" : "");
+                   df_tensor_text(x).text, wanted,
+                   real ? "; df.math.real(x) is the real part" : "");
 }

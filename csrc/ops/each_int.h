@@ -1,7 +1,7 @@
 /* Includes TEMPLATE once per integer dtype that this build has. Some ops compute bools as uint8,
- * and 16-bit floats as int16; in other families these functions are unused. Formulas with the same
- * bits for either sign are compiled only if DTYPE_SIGNED, so each unsigned dtype comes with the
- * signed one. */
+ * 16-bit floats as int16, and complex64 as int64; in other families these functions are unused.
+ * Formulas with the same bits for either sign are compiled only if DTYPE_SIGNED, so each unsigned
+ * dtype comes with the signed one. */
 #define DTYPE_FLOAT 0
 #define DTYPE_SIGNED 0
 #if DF_BUILT_U8 || DF_BUILT_BOOL
@@ -41,7 +41,7 @@
 #include TEMPLATE
 #undef DTYPE
 #endif
-#if DF_BUILT_I64 || DF_BUILT_U64
+#if DF_BUILT_I64 || DF_BUILT_U64 || DF_BUILT_C64
 #define DTYPE i64
 #include TEMPLATE
 #undef DTYPE

@@ -3,6 +3,11 @@
 # number that its dtype cannot hold raises an error.
 
 
+cdef extern from "Python.h":
+    double PyComplex_RealAsDouble(object z)
+    double PyComplex_ImagAsDouble(object z)
+
+
 cdef bint is_number(value):
     return isinstance(hint_of(value), (bool, int, float, complex))
 
@@ -96,14 +101,16 @@ cdef int store_number(Tensor x, int64_t at, value, str caller) except -1:
 
 
 cdef int store_complex(void *p, int64_t at, value, df_dtype dtype) except -1:
-    """Write a Python number to element `at` of complex numbers."""
-    cdef double complex z = value
+    """Write a Python number to element `at` of complex numbers. A C variable of a complex type
+    would turn 1 + inf i into NaN + inf i."""
+    cdef object z = complex(value)
+    cdef double re = PyComplex_RealAsDouble(z), im = PyComplex_ImagAsDouble(z)
     if dtype == DF_C64:
-        (<float *>p)[2 * at] = <float>z.real
-        (<float *>p)[2 * at + 1] = <float>z.imag
+        (<float *>p)[2 * at] = <float>re
+        (<float *>p)[2 * at + 1] = <float>im
     else:
-        (<double *>p)[2 * at] = z.real
-        (<double *>p)[2 * at + 1] = z.imag
+        (<double *>p)[2 * at] = re
+        (<double *>p)[2 * at + 1] = im
     return 0
 
 

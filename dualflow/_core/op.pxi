@@ -137,8 +137,8 @@ cdef class Op:
         return rows is not None and rows <= self.c.serial_for.rows
 
     def result_dtype(self, dtype):
-        """Return the dtype of the result of an elementwise op for promoted operands of `dtype`. An op
-        with attributes, other than cast, keeps the dtype."""
+        """Return the dtype of the result of an elementwise op for promoted operands of `dtype`. An
+        op with attributes, other than cast, keeps the dtype."""
         cdef list ins = []
         cdef Py_ssize_t i
         if self.c.n_attrs:

@@ -82,6 +82,11 @@ METHODS = {
     "dot": "use dualflow.tensordot(x, y, 1)",
     "flip": "use dualflow.reverse(x, axes)",
     "block_until_ready": "ops compute before they return: use x itself",
+    "real": "use dualflow.math.real(x)",
+    "imag": "use dualflow.math.imag(x)",
+    "conj": "use dualflow.math.conj(x)",
+    "conjugate": "use dualflow.math.conj(x)",
+    "angle": "use dualflow.math.angle(x)",
 }
 
 # Names of the package.
@@ -144,6 +149,12 @@ NAMES = {
     "logsumexp": "use dualflow.reduce_logsumexp(x, axis)",
     "mul": "use dualflow.multiply(x, y)",
     "sub": "use dualflow.subtract(x, y)",
+    "real": "use dualflow.math.real(x)",
+    "imag": "use dualflow.math.imag(x)",
+    "conj": "use dualflow.math.conj(x)",
+    "angle": "use dualflow.math.angle(x)",
+    "view_as_complex": "use dualflow.complex(x[..., 0], x[..., 1])",
+    "view_as_real": "use dualflow.stack([dualflow.math.real(x), dualflow.math.imag(x)], -1)",
     "div": "use dualflow.divide(x, y)",
     "neg": "use dualflow.negative(x)",
     "power": "use dualflow.pow(x, y)",

@@ -17,7 +17,7 @@ TEMPLATE = re.compile(r'\s*#\s*define TEMPLATE\s+"([^"]+)"')
 GUARD = re.compile(r"^#ifndef (\w+_H)\n#define \1$", re.M)
 PUBLIC = re.compile(r"(?:df|DF|t|v|m)_|dualflow|DUALFLOW|FN$|$")    # or with a vector suffix
 CONDITION = re.compile(r"\s*#\s*if ((?:DF_(?:BUILT|PRODUCT)_\w+|[ |&!()])+)(?:/\*.*)?$")
-DTYPE = r"(?:f16|bf16|f32|f64|bool|[iu](?:8|16|32|64))"
+DTYPE = r"(?:f16|bf16|f32|f64|c64|c128|bool|[iu](?:8|16|32|64))"
 WORDS = r'/\*.*?\*/|//[^\n]*|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\''
 UNSEEN = re.compile(rf"{WORDS}|^[ \t]*#(?:[^\n\\]|\\.)*", re.S | re.M)
 
@@ -30,9 +30,9 @@ NAMED = [re.compile(pattern, re.M) for pattern in (
     r"^typedef\b[^;{}]*?\(\*(\w+)\)\(",
     r"^typedef\b[^;{}()]*?\b(\w+)(?:\[\w+\])?;")]
 TEMPLATED = [re.compile(pattern, re.M) for pattern in (
-    r"^(?:static|DF_INLINE|DF_NOINLINE|typedef)\b[^;{}()=]*?\bFN\((\w+)\)",
+    r"^(?:static|DF_INLINE|DF_NOINLINE|typedef)\b[^;{}()=]*?\b(?:FN|CN)\((\w+)\)",
     r"^DF_ONCE\([^(),]*, FN\((\w+)\), \(",
-    r"^\}\s*FN\((\w+)\)\s*;")]
+    r"^\}\s*(?:FN|CN)\((\w+)\)\s*;")]
 ENUM = re.compile(r"^(?:typedef )?enum\s*\w*\s*\{([^}]*)\}", re.M)
 
 
@@ -146,7 +146,7 @@ def rename_statics(path: str, owner: str) -> str:
             if inside and inside[-1] and re.match(r"\s*[;,:\[]", after):
                 return word
             templated = (found["dtype"] or after == "##_"
-                         or text[:found.start()].endswith("FN("))
+                         or text[:found.start()].endswith(("FN(", "CN(")))
             if name in (own.templated if templated else own.plain):
                 return first + word
         return word

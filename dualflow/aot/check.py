@@ -148,11 +148,11 @@ int main(int argc, char **argv)
 """
 
 KINDS = {"float16": "FLOATS_2", "bfloat16": "FLOATS_B", "float32": "FLOATS_4",
-         "float64": "FLOATS_8"}
+         "float64": "FLOATS_8", "complex64": "FLOATS_4", "complex128": "FLOATS_8"}
 
 
 def kind_of(dtype: DType) -> str:
-    """Return the enumerator by which check.c reads values of a dtype."""
+    """Return the enumerator by which check.c reads values of a dtype, or their parts."""
     return KINDS.get(dtype.name, "INTEGERS")
 
 
@@ -189,8 +189,9 @@ def one_nan(x: Tensor) -> bytes:
     data = bytes(memory_of(x))
     if not x.dtype.is_inexact or bool((x == x).numpy().all()):
         return data
-    n = x.dtype.itemsize
-    return b"".join([b"\xff" * n if is_nan(data[k:k + n], x.dtype.name) else data[k:k + n]
+    part = x.dtype.real_dtype
+    n = part.itemsize
+    return b"".join([b"\xff" * n if is_nan(data[k:k + n], part.name) else data[k:k + n]
                      for k in range(0, len(data), n)])
 
 

@@ -25,6 +25,7 @@ from dualflow.errors import DualflowError, InvalidArgumentError
 from dualflow.graph.program.compile import source
 from dualflow.graph.trace.parameters import Feed
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import complex
 from dualflow.ops.random.random import stateless_normal, stateless_uniform
 
 REPETITIONS = 3           # recorded calls of each entry
@@ -47,14 +48,17 @@ class Recorded(NamedTuple):
 
 
 def random_input(value: Value, key: int, labels: int) -> Tensor:
-    """Return random data for an input: normally distributed floats, or integers below `labels`."""
+    """Return random data for an input: normally distributed floats, or parts of complex numbers, or
+    integers below `labels`."""
     size = 1
     for d in value.shape:
         size *= d
     n = min(size, MAX_DRAWN)
     seed = constant([key, 0], int64)
     kind = value.dtype
-    if kind.is_inexact and value.number is not int:
+    if kind.is_complex:
+        some = complex(*stateless_normal((2, n), seed, dtype=kind.real_dtype))
+    elif kind.is_floating and value.number is not int:
         some = stateless_normal((n,), seed, dtype=kind)
     else:
         some = cast(stateless_uniform((n,), seed, 0, labels, int64), kind)

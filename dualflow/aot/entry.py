@@ -189,7 +189,8 @@ def _inputs(caller: str, function: ConcreteFunction, shapes: dict[int, tuple[int
             dtype = float64 if leaf.kind is float else int64
             if len(dtypes) == 1:
                 dtype = dtypes[0]
-            elif any([x.is_floating and x.itemsize == 2 for x in dtypes]):
+            if dtype.is_complex or (len(dtypes) > 1 and any(
+                    [x.is_complex or (x.is_floating and x.itemsize == 2) for x in dtypes])):
                 raise InvalidArgumentError(f"{caller}: {path} is a Python number that becomes "
                                            f"{' and '.join([x.name for x in dtypes])}; trace with "
                                            "a tensor in its place")

@@ -16,6 +16,7 @@ from dualflow.dtypes import ALL, DType
 from dualflow.graph.ir import type_text
 
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double",
+           "complex64": "float", "complex128": "double",    # pairs
            **{d.name: "uint16_t" for d in ALL if d.is_reduced_float}}
 MODEL = "model"           # the first argument of entries; a name that no other argument has
 GLUE = "\0"               # a space at which lines do not break
@@ -24,9 +25,9 @@ HEADER = """\
 /* {title}
  *
  * Tensors are dense, in row-major order, in memory with C's alignment for their type; inputs and
- * outputs must not overlap. 16-bit floats are passed as their bits. Functions that return an
- * int return 0 on success; on failure, {prefix}_error describes the error. A model may be used by
- * one thread at a time. */
+ * outputs must not overlap. 16-bit floats are passed as their bits, and complex numbers as two
+ * numbers, the real part first. Functions that return an int return 0 on success; on failure,
+ * {prefix}_error describes the error. A model may be used by one thread at a time. */
 #ifndef {guard}_H
 #define {guard}_H
 
@@ -99,7 +100,7 @@ int {prefix}_get({prefix} *m, const char *name, void *value, size_t bytes)
 
 
 def c_type(dtype: DType) -> str:
-    """Return the C type of a dtype: ``float``, ``int32_t``."""
+    """Return the C type of a dtype: ``float``, ``int32_t``; of complex numbers, that of a part."""
     return C_TYPES.get(dtype.name, f"{dtype.name}_t")
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from dualflow.aot.flat import applied_op, ops_of, tile_code
 from dualflow.aot.runtime import multiplies
 from dualflow.aot.tables import DTYPES, short
+from dualflow.dtypes import float32, float64
 from dualflow.graph.program.spec import InstructionSpec, ProgramSpec
 
 
@@ -49,3 +50,6 @@ def _note(found: Needs, spec: ProgramSpec, x: InstructionSpec) -> None:
     for step in tile_code(x):
         found.dtypes.update([short(DTYPES[word]) for word, kind in zip(
             step.words, step.op.attr_types, strict=False) if kind == "dtype"])
+        if step.op.kind == "elementwise" and not step.op.attr_types:    # complex(x, y) of floats
+            found.dtypes.update([short(step.op.result_dtype(d)) for d in (float32, float64)
+                                 if d.name in step.op.dtypes and short(d) in found.dtypes])

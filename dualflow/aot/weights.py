@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dualflow._core import Tensor, memory_of
-from dualflow.io.files import code
+from dualflow.io.files import code, stored_shape
 
 
 def weights(tensors: Mapping[str, Tensor]) -> bytes:
@@ -18,7 +18,7 @@ def weights(tensors: Mapping[str, Tensor]) -> bytes:
     for name, x in tensors.items():
         parts.append(memory_of(x))
         start, end = end, end + len(parts[-1])
-        header[name] = {"dtype": code(x.dtype.name), "shape": list(x.shape),
+        header[name] = {"dtype": code(x.dtype.name), "shape": stored_shape(x),
                         "data_offsets": [start, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)     # aligns the tensors

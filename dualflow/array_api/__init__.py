@@ -188,6 +188,8 @@ from dualflow.array_api.utility import (
 )
 from dualflow.dtypes import (
     bool_ as bool,
+    complex64 as complex64,
+    complex128 as complex128,
     float32 as float32,
     float64 as float64,
     int8 as int8,
@@ -233,6 +235,8 @@ __all__ = [
     "can_cast",
     "ceil",
     "clip",
+    "complex64",
+    "complex128",
     "concat",
     "conj",
     "copysign",

@@ -4,7 +4,7 @@ from dualflow._core import Tensor, TensorBase
 from dualflow.array_api.arrays import array, floats, whole
 from dualflow.array_api.comparison import signbit
 from dualflow.ops.array.creation import zeros_like
-from dualflow.ops.elementwise import arithmetic, bitcast, division, limits, rounding
+from dualflow.ops.elementwise import arithmetic, bitcast, complex, division, limits, rounding
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
 from dualflow.ops.types import TensorLike
@@ -77,15 +77,15 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
 
 
 def conj(x: TensorLike, /) -> Tensor:
-    """Return the complex conjugate of `x`, which is `x`, because no dtype is complex.
+    """Return the complex conjugate of each element of `x`; real numbers unchanged.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.array_api.conj(df.constant([1., 2.])).tolist()
-    [1.0, 2.0]
+    >>> df.array_api.conj(df.constant([1.+2.j])).tolist()
+    [(1-2j)]
     """
-    return array(x, "conj")
+    return complex.conj(array(x, "conj"))
 
 
 def copysign(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -139,15 +139,16 @@ def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def imag(x: TensorLike, /) -> Tensor:
-    """Return the imaginary part of `x`, which is 0, because no dtype is complex.
+    """Return the imaginary part of each element of `x`; 0 for real numbers.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.array_api.imag(df.constant([1., 2.])).tolist()
-    [0.0, 0.0]
+    >>> df.array_api.imag(df.constant([1.+2.j])).tolist()
+    [2.0]
     """
-    return zeros_like(array(x, "imag"))
+    y = array(x, "imag")
+    return complex.imag(y) if y.dtype.is_complex else zeros_like(y)
 
 
 def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -200,15 +201,15 @@ def positive(x: TensorLike, /) -> Tensor:
 
 
 def real(x: TensorLike, /) -> Tensor:
-    """Return the real part of `x`, which is `x`, because no dtype is complex.
+    """Return the real part of each element of `x`; real numbers unchanged.
 
     Examples
     --------
     >>> import dualflow as df
-    >>> df.array_api.real(df.constant([1., 2.])).tolist()
-    [1.0, 2.0]
+    >>> df.array_api.real(df.constant([1.+2.j])).tolist()
+    [1.0]
     """
-    return array(x, "real")
+    return complex.real(array(x, "real"))
 
 
 def reciprocal(x: TensorLike, /) -> Tensor:
@@ -236,7 +237,8 @@ def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
 
 def round(x: TensorLike, /) -> Tensor:
-    """Return the nearest integer to each element of `x`, ties to even.
+    """Return the nearest integer to each element of `x`, or to each part of complex numbers, ties
+    to even.
 
     Examples
     --------
@@ -244,7 +246,10 @@ def round(x: TensorLike, /) -> Tensor:
     >>> df.array_api.round(df.constant([0.5, 1.5, 2.6])).tolist()
     [0.0, 2.0, 3.0]
     """
-    return rounding.round(x)
+    y = array(x, "round")
+    if y.dtype.is_complex:
+        return complex.complex(rounding.round(complex.real(y)), rounding.round(complex.imag(y)))
+    return rounding.round(y)
 
 
 def sign(x: TensorLike, /) -> Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualflow._core import Tensor, as_tensor
-from dualflow.array_api.data_types import astype, result_type
+from dualflow.array_api.data_types import NUMBERS, astype, result_type
 from dualflow.dtypes import DType, as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.elementwise.cast import cast
@@ -20,7 +20,7 @@ def of_one_dtype(caller: str, *xs: TensorLike) -> list[Tensor]:
     """Convert arrays and Python numbers to tensors of their common dtype."""
     if not xs:
         raise InvalidArgumentError(f"{caller}: got no arrays, expected one or more")
-    given = [x if isinstance(x, bool | int | float) else array(x, caller) for x in xs]
+    given = [x if isinstance(x, NUMBERS) else array(x, caller) for x in xs]
     dtype = result_type(*given)
     return [astype(x, dtype) if isinstance(x, Tensor) else cast(x, dtype) for x in given]
 

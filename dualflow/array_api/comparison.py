@@ -59,7 +59,7 @@ def isfinite(x: TensorLike, /) -> Tensor:
     [True, False]
     """
     y = array(x, "isfinite")
-    return rounding.is_finite(y) if y.dtype.is_floating else ones_like(y, bool_)
+    return rounding.is_finite(y) if y.dtype.is_inexact else ones_like(y, bool_)
 
 
 def isinf(x: TensorLike, /) -> Tensor:
@@ -72,7 +72,7 @@ def isinf(x: TensorLike, /) -> Tensor:
     [False, True]
     """
     y = array(x, "isinf")
-    return rounding.is_inf(y) if y.dtype.is_floating else zeros_like(y, bool_)
+    return rounding.is_inf(y) if y.dtype.is_inexact else zeros_like(y, bool_)
 
 
 def isnan(x: TensorLike, /) -> Tensor:
@@ -85,7 +85,7 @@ def isnan(x: TensorLike, /) -> Tensor:
     [False, True]
     """
     y = array(x, "isnan")
-    return rounding.is_nan(y) if y.dtype.is_floating else zeros_like(y, bool_)
+    return rounding.is_nan(y) if y.dtype.is_inexact else zeros_like(y, bool_)
 
 
 def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:

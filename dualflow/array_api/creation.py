@@ -7,14 +7,16 @@ from dualflow import _core
 from dualflow._core import Tensor, TensorBase
 from dualflow._util.arguments import integer
 from dualflow.array_api.arrays import array, given_dtype
+from dualflow.array_api.data_types import NUMBERS
 from dualflow.array_api.device import check_device
-from dualflow.dtypes import as_dtype, float32, float64, int64
+from dualflow.dtypes import as_dtype, complex64, complex128, float32, float64, int64
 from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array import creation, grids
 from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import expand_dims, reshape, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import less_equal, where
+from dualflow.ops.elementwise.complex import complex, imag, real
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",
@@ -68,8 +70,8 @@ def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
     ----------
     obj : array, number, nested lists of numbers, or object with a buffer or ``__dlpack__``
     dtype : dtype, optional
-        By default arrays keep their dtype, floats become float32, ints int32, or int64 if int32 is
-        too narrow.
+        By default arrays keep their dtype, floats become float32, Python complex numbers complex64,
+        ints int32, or int64 if int32 is too narrow.
     device : str, optional
         "cpu", or the `device` of an array.
     copy : bool, optional
@@ -95,9 +97,24 @@ def asarray(obj: TensorLike, /, *, dtype: DTypeLike | None = None, device: Any =
     if copy is False:
         return _shared(obj, dtype)
     if not isinstance(obj, TensorBase) or dtype not in (None, obj.dtype):
-        return creation.constant(obj, dtype)
+        return _constant(obj, dtype)
     x = array(obj, "asarray")
     return reshape(concat([reshape(x, (-1,))], 0), static_shape(x)) if copy else x  # concat copies
+
+
+def _constant(value: Any, dtype: DTypeLike | None) -> Tensor:
+    """Return a constant; complex numbers of Python become complex64, as floats become float32."""
+    made = creation.constant(value, dtype)
+    if dtype is None and made.dtype is complex128 and _of_python(value):
+        return creation.constant(value, complex64)
+    return made
+
+
+def _of_python(value: Any) -> bool:
+    """Return True if nested lists hold numbers of Python only."""
+    if isinstance(value, list | tuple):
+        return all([_of_python(x) for x in value])
+    return type(value) in NUMBERS
 
 
 def _shared(obj: Any, dtype: DTypeLike | None) -> Tensor:
@@ -215,7 +232,7 @@ def full(shape: TensorLike, fill_value: TensorLike, *, dtype: DTypeLike | None =
     [7, 7, 7]
     """
     check_device(device, "full")
-    return creation.fill(shape, creation.constant(fill_value, dtype))
+    return creation.fill(shape, _constant(fill_value, dtype))
 
 
 def full_like(x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None,
@@ -241,8 +258,8 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
     ----------
     start, stop : number
     num : int
-    dtype : dtype, default float32
-        The numbers are computed in float64 and rounded to it.
+    dtype : dtype, default float32, or complex64 if `start` or `stop` is complex
+        The numbers are computed in float64 or complex128 and rounded to it.
     device : str, optional
         "cpu", or the `device` of an array.
     endpoint : bool
@@ -259,10 +276,16 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
     [0.0, 0.25, 0.5, 0.75]
     """
     check_device(device, "linspace")
-    wanted = given_dtype(dtype, float32)
+    is_complex = any([array(x, "linspace").dtype.is_complex for x in (start, stop)
+                      if not isinstance(x, int)])
+    wanted = given_dtype(dtype, complex64 if is_complex else float32)
     n = num if endpoint else num + 1
     if num == 0:
         return creation.zeros((0,), wanted)
+    if is_complex or wanted.is_complex:
+        ends = [creation.constant(x, complex128) for x in (start, stop)]
+        return cast(complex(grids.linspace(*map(real, ends), n), grids.linspace(
+            *map(imag, ends), n))[:num], wanted)
     first, last = creation.constant(start, float64), creation.constant(stop, float64)
     return cast(grids.linspace(first, last, n)[:num], wanted)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow._core import Tensor, TensorBase, TraceContext, as_tensor
 from dualflow.array_api.device import check_device
-from dualflow.dtypes import DType, as_dtype
+from dualflow.dtypes import DType, as_dtype, complex64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.ops.array.creation import zeros
 from dualflow.ops.elementwise.cast import cast
@@ -15,6 +15,8 @@ from dualflow.ops.elementwise.compare import where
 from dualflow.ops.types import DTypeLike, TensorLike
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
+
+NUMBERS = (bool, int, float, complex)     # of Python
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
     -------
     array, of `dtype`
 
+    Raises
+    ------
+    DTypeError
+        If `x` is complex and `dtype` is real and not bool.
+
     Examples
     --------
     >>> import dualflow as df
@@ -64,7 +71,11 @@ def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True,
     """
     check_device(device, "astype")
     y = as_tensor(x, None, "astype")
-    return y if y.dtype is as_dtype(dtype) else cast(y, dtype)
+    wanted = as_dtype(dtype)
+    if y.dtype.is_complex and not (wanted.is_complex or wanted.is_bool):
+        raise DTypeError(f"astype: a cast from {y.dtype} to {wanted} would drop the imaginary "
+                         "part; real(x) is the real part")
+    return y if y.dtype is wanted else cast(y, wanted)
 
 
 def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:
@@ -80,7 +91,9 @@ def can_cast(from_: TensorLike, to: DTypeLike, /) -> bool:
 
 
 def finfo(type: TensorLike | DTypeLike, /) -> FloatInfo:
-    """Return the limits of a floating dtype; `type` is the dtype or an array of it.
+    """Return the limits of a floating dtype, or of the parts of a complex dtype.
+
+    `type` is the dtype or an array of it.
 
     Examples
     --------
@@ -88,7 +101,7 @@ def finfo(type: TensorLike | DTypeLike, /) -> FloatInfo:
     >>> df.array_api.finfo(df.float32).eps
     1.1920928955078125e-07
     """
-    dtype = _dtype_of(type)
+    dtype = _dtype_of(type).real_dtype
     if not dtype.is_floating:
         raise DTypeError(f"finfo: got {dtype}, expected a floating dtype")
     return FloatInfo(8 * dtype.itemsize, 2.0 ** (1 - dtype.digits), dtype.max, dtype.min,
@@ -129,7 +142,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     dtype : dtype
     kind : dtype, str or tuple of these
         "bool", "signed integer", "unsigned integer", "integral", "real floating",
-        "complex floating" (always False) or "numeric".
+        "complex floating" or "numeric".
 
     Returns
     -------
@@ -169,12 +182,13 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
     >>> df.array_api.result_type(df.uint8, df.int8, 1)
     dualflow.int16
     """
-    numbers = [x for x in arrays_and_dtypes if isinstance(x, bool | int | float)]
-    found = [_dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, bool | int | float)]
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, NUMBERS)]
+    found = [_dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, NUMBERS)]
     if not arrays_and_dtypes:
         raise InvalidArgumentError("result_type: got nothing, expected arrays, dtypes or numbers")
     if not found:
-        found = [as_tensor(number).dtype for number in numbers]
+        found = [complex64 if isinstance(number, complex) else as_tensor(number).dtype
+                 for number in numbers]
         numbers = []
     common = found[0]
     for dtype in found[1:]:
@@ -186,7 +200,7 @@ def result_type(*arrays_and_dtypes: TensorLike) -> DType:
 
 def _kind(number: Any) -> str:
     """Return the Python type of a number, by name; np.float64 and others are subclasses."""
-    return next(kind.__name__ for kind in (bool, int, float) if isinstance(number, kind))
+    return next(kind.__name__ for kind in NUMBERS if isinstance(number, kind))
 
 
 def _dtype_of(x: TensorLike | DTypeLike) -> DType:
@@ -201,7 +215,7 @@ def promoted(a: DType, b: DType) -> DType:
         return where(True, zeros((), a), zeros((), b)).dtype
 
 
-_ZEROS = {"bool": False, "int": 0, "float": 0.0}
+_ZEROS = {"bool": False, "int": 0, "float": 0.0, "complex": 0j}
 
 
 @cache

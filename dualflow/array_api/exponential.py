@@ -150,6 +150,8 @@ def _logarithm(caller: str, x: TensorLike, base: int) -> Tensor:
     """Return the logarithm to a base, computed in float64. For a power of the base it is the exact
     integer, to which narrower dtypes round anyway."""
     y = array(x, caller)
+    if y.dtype.is_complex:
+        return exponential.log(y) / math.log(base)
     wide = cast(y, float64) if y.dtype.is_floating else y
     found = exponential.log(wide) / math.log(base)
     if y.dtype.is_floating and y.dtype != float64:

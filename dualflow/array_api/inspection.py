@@ -9,10 +9,10 @@ from dualflow.dtypes import DType
 
 __all__ = ["__array_namespace_info__"]
 
-# The supported dtypes of the standard: all except complex64 and complex128.
+# The supported dtypes of the standard: all.
 STANDARD = {name: dtypes.as_dtype(name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
-    "float64")}
+    "float64", "complex64", "complex128")}
 MOST_DIMENSIONS = 254
 
 
@@ -36,10 +36,10 @@ class NamespaceInfo:
         return DEVICE
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """Return the dtypes of Python numbers and of indices; there is no complex dtype."""
+        """Return the dtypes of Python numbers and of indices."""
         check_device(device, "default_dtypes")
-        return {"real floating": dtypes.float32, "integral": dtypes.int32,
-                "indexing": dtypes.int64}
+        return {"real floating": dtypes.float32, "complex floating": dtypes.complex64,
+                "integral": dtypes.int32, "indexing": dtypes.int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """Return the supported dtypes of the standard by name, optionally only of a kind."""
@@ -60,6 +60,6 @@ def __array_namespace_info__() -> NamespaceInfo:
     >>> import dualflow as df
     >>> info = df.array_api.__array_namespace_info__()
     >>> "complex64" in info.dtypes(), info.default_dtypes()["integral"]
-    (False, dualflow.int32)
+    (True, dualflow.int32)
     """
     return NamespaceInfo()

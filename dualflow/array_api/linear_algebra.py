@@ -76,7 +76,9 @@ def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
-    """Return the dot product of vectors along `axis`, the first conjugated; others broadcast.
+    """Return the dot product of vectors along `axis`, of the complex conjugate of `x1` with `x2`.
+
+    Other dimensions broadcast.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from dualflow.ops.array.join import concat
 from dualflow.ops.array.shape import reshape, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import not_equal, where
+from dualflow.ops.elementwise.complex import imag, real
 from dualflow.ops.indexing.gather import boolean_mask, gather
 from dualflow.ops.reduction.cumulative import cumsum
 from dualflow.ops.sorting.sort import argsort
@@ -51,7 +52,11 @@ class _Runs(NamedTuple):
 
 def _runs(x: Tensor) -> _Runs:
     flat = reshape(x, (-1,))
-    places = argsort(flat, stable=True)
+    if x.dtype.is_complex:                      # by real part, then by imaginary part
+        places = argsort(imag(flat), stable=True)
+        places = gather(places, argsort(gather(real(flat), places), stable=True))
+    else:
+        places = argsort(flat, stable=True)
     elements = gather(flat, places)
     others = ones((1,), bool_)[:static_shape(flat)[0]]       # the first element, if any
     return _Runs(elements, places,

@@ -30,9 +30,9 @@ def sum_dtype(dtype: DType, wanted: DTypeLike | None) -> DType:
 
 
 def _floating(x: TensorLike, caller: str) -> Tensor:
-    """Convert `x` to float32 unless it is floating."""
+    """Convert `x` to float32 unless it is floating or complex."""
     y = array(x, caller)
-    return y if y.dtype.is_floating else cast(y, float32)
+    return y if y.dtype.is_inexact else cast(y, float32)
 
 
 def cumulative_prod(x: TensorLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None,

@@ -53,8 +53,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     Parameters
     ----------
     f : callable
-        Returns a tensor with one element. Its arguments may be nested lists, tuples and dicts of
-        tensors; nested lists that contain only numbers are one tensor.
+        Returns a real tensor with one element. Its arguments may be nested lists, tuples and dicts
+        of tensors; nested lists that contain only numbers are one tensor.
     argnums : int or tuple of int, default 0
         Which positional arguments to differentiate with respect to.
     has_aux : bool, default False
@@ -70,7 +70,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     Notes
     -----
     If the result does not depend on an argument, its gradient is zeros. Gradients of gradients are
-    supported to any order.
+    supported to any order. With respect to complex z = x + iy the gradient is df/dx + i df/dy.
 
     Examples
     --------
@@ -138,6 +138,9 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
         if value.size != 1:
             raise ShapeError(f"grad: the function returned a tensor of shape {value.shape}, "
                              "expected one number; use jacobian for other shapes")
+        if value.dtype.is_complex:
+            raise DTypeError(f"grad: the function returned a {value.dtype}, expected a real "
+                             "number; df.math.real(y) is the real part")
         gradients = tape.gradient(value, sources, unconnected_gradients="zero")
         gradients = rebuild(gradients, as_tensor, lambda g: isinstance(g, IndexedSlices))
         return (value, out[1]) if has_aux else value, gradients
@@ -153,6 +156,11 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     callable
         Takes the arguments of `f`. For a result of shape (t...) and an argument of shape (s...),
         returns a tensor of shape (t..., s...), in the structure of the argument.
+
+    Notes
+    -----
+    Rows of complex results are the gradients of their real parts, as in TensorFlow: the complex
+    conjugates of the derivatives of a holomorphic function.
 
     Examples
     --------
@@ -177,7 +185,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Takes the arguments of `f`. For an argument of shape (s...), returns shape (s..., s...).
+        Takes the arguments of `f`. For a real argument of shape (s...), returns shape (s..., s...).
 
     Examples
     --------
@@ -185,7 +193,24 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     >>> df.autodiff.hessian(lambda x: x * x * x)(2.).item()
     12.0
     """
-    return jacobian(grad(f, argnums), argnums)
+    return real_arguments("hessian", jacobian(grad(f, argnums), argnums), (argnums,))
+
+
+def real_arguments(caller: str, f: Callable[..., Any], argnums: tuple[int, ...]
+                   ) -> Callable[..., Any]:
+    """Return `f`; a call raises if an argument at `argnums` is complex, because the derivatives
+    along real directions do not determine the derivative."""
+    @functools.wraps(f)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for i in argnums:
+            for leaf in flatten_tensors(args[i:i + 1 or None]):
+                if as_tensor(leaf).dtype.is_complex:
+                    raise DTypeError(f"{caller}: argument {i} is {as_tensor(leaf).dtype}, expected "
+                                     "a real dtype; differentiate by the real and the imaginary "
+                                     "part as two arguments")
+        return f(*args, **kwargs)
+
+    return checked
 
 
 def watched_call(tape: GradientTape, caller: str, f: Callable[..., Any], args: tuple[Any, ...],

@@ -17,6 +17,7 @@ from dualflow.ops.array.shape import identity, stop_gradient
 from dualflow.ops.control_flow.host import host_call
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.indexing.gather import gather
 
 NAME = "python_"            # name prefix of the nodes that represent Python numbers
@@ -43,7 +44,7 @@ def _int(*args: Any, **keywords: Any) -> Any:
     int32, else int32, the default of Python ints. NaN, infinities and overflow raise."""
     if len(args) != 1 or keywords or not is_traced(args[0]):
         return int(*args, **keywords)
-    x = scalar(args[0], "int()")
+    x = check_real("int()", scalar(args[0], "int()"))
     dtype = int64 if x.dtype in (int64, uint32, uint64, float64) else int32
     if x.dtype.is_floating or x.dtype is uint64:
         bound = 1 << (63 if dtype is int64 else 31)
@@ -57,7 +58,7 @@ def _float(*args: Any) -> Any:
     float32."""
     if len(args) != 1 or not is_traced(args[0]):
         return float(*args)
-    x = scalar(args[0], "float()")
+    x = check_real("float()", scalar(args[0], "float()"))
     return stop_gradient(cast(x, float64 if x.dtype is float64 else float32),
                          name=f"{NAME}float")
 
@@ -88,7 +89,8 @@ def stands_for_number(x: Any) -> bool:
 def _isinstance(x: Any, kinds: Any) -> bool:
     if stands_for_number(x):
         dtype = unwrapped(x).dtype
-        x = False if dtype.is_bool else 0. if dtype.is_floating else 0
+        x = (False if dtype.is_bool else 0. if dtype.is_floating else 0j if dtype.is_complex
+             else 0)
     return isinstance(x, kinds)
 
 

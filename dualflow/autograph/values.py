@@ -98,7 +98,7 @@ def scalar(x: Any, what: str) -> Any:
 
 def is_number(x: Any) -> bool:
     """Return True if a value is a Python number, which is converted to a tensor on demand."""
-    return type(x) is Dim or isinstance(x, bool | int | float)
+    return type(x) is Dim or isinstance(x, bool | int | float | complex)
 
 
 def is_tensor(x: Any) -> bool:
@@ -112,8 +112,10 @@ def tensor(x: Any, like: Any = None) -> Any:
         number = x.hint if type(x) is Dim else x
         if isinstance(number, bool):
             fits = like.name == "bool"
+        elif isinstance(number, complex):
+            fits = like.is_complex
         else:
-            fits = like.is_floating or (isinstance(number, int) and like.name != "bool")
+            fits = like.is_inexact or (isinstance(number, int) and like.name != "bool")
         if fits:
             return as_tensor(x, like)
     return as_tensor(x)
@@ -164,7 +166,7 @@ def same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b) or isinstance(a, TensorBase) or type(a) is Dim:
         return False
-    if isinstance(a, bool | int | float | str | bytes | type(None)):
+    if isinstance(a, bool | int | float | complex | str | bytes | type(None)):
         return bool(a == b) and repr(a) == repr(b)
     try:
         return not is_number(a) and not nest.is_nested(a) and bool(a == b)

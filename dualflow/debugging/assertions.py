@@ -209,8 +209,9 @@ def assert_greater_equal(x: TensorLike, y: TensorLike, message: str | None = Non
 
 
 def spacing(dtype: DType) -> float:
-    """Return the distance from 1 to the next number of a floating dtype; of others, float32's."""
-    return 2.0 ** (1 - (dtype if dtype.is_floating else float32).digits)
+    """Return the distance from 1 to the next number of a floating dtype, or of the parts of a
+    complex one; of others, float32's."""
+    return 2.0 ** (1 - (dtype if dtype.is_inexact else float32).digits)
 
 
 def assert_near(x: TensorLike, y: TensorLike, rtol: float | None = None, atol: float | None = None,

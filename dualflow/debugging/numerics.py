@@ -63,7 +63,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
 
     Parameters
     ----------
-    tensor : Tensor, floating
+    tensor : Tensor, floating or complex
     message : str
         Prefix of the error message.
 
@@ -84,7 +84,7 @@ def check_numerics(tensor: TensorLike, message: str, name: str | None = None) ->
     """
     x = as_tensor(tensor)
     if not x.dtype.is_inexact:
-        raise DTypeError(f"check_numerics: got {x.dtype}, expected a floating dtype")
+        raise DTypeError(f"check_numerics: got {x.dtype}, expected a floating or complex dtype")
     counts = [reduce_sum(cast(test(x), "int64")) for test in (is_nan, is_inf)]
     host_call(functools.partial(check_counts, message), counts, name or "check_numerics")
     return identity(x)

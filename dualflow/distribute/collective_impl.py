@@ -34,7 +34,9 @@ def check_reduction(caller: str, op: str, dtype: DType) -> None:
     """Raise an error if there is no such reduction of a dtype."""
     if op not in COMBINES:
         raise InvalidArgumentError(f"{caller}: op is {op!r}, expected one of {', '.join(COMBINES)}")
-    if op == "average" and not dtype.is_floating:
+    if op not in ("average", "sum") and dtype.is_complex:
+        raise DTypeError(f"{caller}: there is no {op} of {dtype}; sum and average add parts")
+    if op == "average" and not dtype.is_inexact:
         raise DTypeError(f"{caller}: there is no average of {dtype}; sum, or cast to float32 first")
     if op == "sum" and dtype.name == "bool":
         raise DTypeError(f"{caller}: there is no sum of bool; cast to int32, or take max")

@@ -197,7 +197,7 @@ def reduced_back(caller: str, g: tuple[Any, ...], ys: tuple[Tensor, ...],
                  inputs: tuple[Tensor, ...], op: str, compression: DTypeLike | None,
                  scales: tuple[float, float], group: ProcessSet) -> list[Any]:
     """Return the gradient of a reduction: the same reduction of the cotangents."""
-    floats = [k for k, x in enumerate(inputs) if x.dtype.is_floating]
+    floats = [k for k, x in enumerate(inputs) if x.dtype.is_inexact]
     if op == "product":
         raise UnimplementedError(f"{caller}: product has no gradient")
     given = [as_tensor(g[k]) for k in floats]

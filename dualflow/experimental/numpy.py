@@ -24,25 +24,37 @@ import numpy as _np
 
 from dualflow import array_api
 from dualflow._core import Tensor, TensorBase
-from dualflow.dtypes import DType, float16, float32, float64, int64, uint64
+from dualflow.dtypes import (
+    DType,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int64,
+    uint64,
+)
 from dualflow.errors import InvalidArgumentError
+from dualflow.ops.elementwise import complex as _complex
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.random import random_generator, random_samples
 from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["array", "asarray", "bool_", "copy", "experimental_enable_numpy_behavior", "float16",
-           "ndarray", "random", "transpose"]
+__all__ = ["angle", "array", "asarray", "bool_", "complex_", "copy",
+           "experimental_enable_numpy_behavior", "float16", "iscomplex", "iscomplexobj", "isreal",
+           "isrealobj", "ndarray", "random", "transpose"]
 
 # NumPy's names of functions that the array API renames.
 _ALIASES = {"absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh",
             "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctan2": "atan2",
             "arctanh": "atanh", "around": "round", "bitwise_not": "bitwise_invert",
-            "concatenate": "concat", "cumprod": "cumulative_prod", "cumsum": "cumulative_sum",
-            "fabs": "abs", "power": "pow", "true_divide": "divide"}
+            "concatenate": "concat", "conjugate": "conj", "cumprod": "cumulative_prod",
+            "cumsum": "cumulative_sum", "fabs": "abs", "power": "pow", "true_divide": "divide"}
 # Functions whose integer arguments become floats.
 _FLOATS = {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "divide",
            "exp", "expm1", "hypot", "log", "log10", "log1p", "log2", "logaddexp", "mean", "sin",
            "sinh", "sqrt", "std", "tan", "tanh", "var"}
+_NARROW = {"float64": float32, "complex128": complex64}
 _SUMS = {"sum", "prod", "cumulative_sum", "cumulative_prod"}
 _CREATION = {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 MANY = 1 << 16      # of variadic functions: the number of arguments that are arrays
@@ -50,6 +62,7 @@ _state = SimpleNamespace(prefer_float32=False)
 
 ndarray = Tensor
 bool_ = array_api.bool
+complex_ = complex128
 
 
 def experimental_enable_numpy_behavior(prefer_float32: bool = False,
@@ -106,11 +119,11 @@ def asarray(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     >>> tnp.asarray([1, 2]).dtype, tnp.asarray([1, 2], tnp.int32).dtype
     (dualflow.int64, dualflow.int32)
     """
-    plain = isinstance(a, bool | int | float) or (
+    plain = isinstance(a, bool | int | float | complex) or (
         isinstance(a, list | tuple) and not any(isinstance(v, TensorBase) for v in a))
     if dtype is None and plain:
         a = _np.asarray(a)
-        dtype = float32 if a.dtype == "float64" and _state.prefer_float32 else None
+        dtype = _NARROW.get(a.dtype.name) if _state.prefer_float32 else None
     return array_api.asarray(a, dtype=dtype)
 
 
@@ -127,6 +140,67 @@ def copy(a: TensorLike) -> Tensor:
     [1, 2]
     """
     return array_api.asarray(asarray(a), copy=True)
+
+
+def angle(z: TensorLike, deg: bool = False) -> Tensor:
+    """Return the angles of complex numbers, in radians or, if `deg`, in degrees.
+
+    Examples
+    --------
+    >>> import dualflow.experimental.numpy as tnp
+    >>> tnp.angle([1j, -1], deg=True).tolist()
+    [90.0, 180.0]
+    """
+    found = _complex.angle(_floating(z))
+    return found * (180 / _np.pi) if deg else found
+
+
+def iscomplex(x: TensorLike) -> Tensor:
+    """Return True where the imaginary part is not 0.
+
+    Examples
+    --------
+    >>> import dualflow.experimental.numpy as tnp
+    >>> tnp.iscomplex([1j, 2]).tolist()
+    [True, False]
+    """
+    return array_api.imag(asarray(x)) != 0
+
+
+def isreal(x: TensorLike) -> Tensor:
+    """Return True where the imaginary part is 0.
+
+    Examples
+    --------
+    >>> import dualflow.experimental.numpy as tnp
+    >>> tnp.isreal([1j, 2]).tolist()
+    [False, True]
+    """
+    return array_api.imag(asarray(x)) == 0
+
+
+def iscomplexobj(x: TensorLike) -> bool:
+    """Return True if the dtype of `x` is complex.
+
+    Examples
+    --------
+    >>> import dualflow.experimental.numpy as tnp
+    >>> tnp.iscomplexobj([1j, 2]), tnp.iscomplexobj(2)
+    (True, False)
+    """
+    return asarray(x).dtype.is_complex
+
+
+def isrealobj(x: TensorLike) -> bool:
+    """Return True if the dtype of `x` is not complex.
+
+    Examples
+    --------
+    >>> import dualflow.experimental.numpy as tnp
+    >>> tnp.isrealobj([1j, 2]), tnp.isrealobj(2)
+    (False, True)
+    """
+    return not iscomplexobj(x)
 
 
 def transpose(a: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
@@ -168,7 +242,7 @@ def _adapted(name: str) -> Any:
             values = tuple([_floating(v) for v in values])
         elif not any(isinstance(v, TensorBase) for v in values):
             values = tuple([asarray(v) for v in values])
-        if name in _SUMS and kwargs.get("dtype") is None and not values[0].dtype.is_floating:
+        if name in _SUMS and kwargs.get("dtype") is None and not values[0].dtype.is_inexact:
             kwargs["dtype"] = uint64 if values[0].dtype.is_unsigned else int64
         return function(*values, *rest, **kwargs)
 
@@ -186,7 +260,7 @@ def _dtype_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> DType
 
 def _floating(value: TensorLike) -> Tensor:
     x = asarray(value)
-    return x if x.dtype.is_floating else cast(x, _default())
+    return x if x.dtype.is_inexact else cast(x, _default())
 
 
 def __getattr__(name: str) -> Any:

@@ -125,7 +125,9 @@ def write_tensors(path: str, tensors: Mapping[str, Any],
         array_dtype(str(x.dtype))
         parts.append(bytes_of(x))
         start, end = end, end + parts[-1].nbytes
-        shape = list(x.shape) if len(x.shape) <= MAX_NDIM else [math.prod(x.shape)]
+        shape = stored_shape(x)
+        if len(shape) > MAX_NDIM:
+            shape = [math.prod(shape)]
         header[name] = {"dtype": code(str(x.dtype)), "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)     # aligns the tensors
@@ -139,10 +141,25 @@ def write_tensors(path: str, tensors: Mapping[str, Any],
 
 
 def code(dtype: str) -> str:
-    """Return the format's name of a dtype: F32, I64, U8, BOOL."""
-    found = re.fullmatch(r"(bf|f|i|u|b)[a-z]*(\d*)", dtype)
+    """Return the format's name of a dtype: F32, I64, U8, BOOL. It has no complex128."""
+    found = re.fullmatch(r"(bf|f|i|u|b|c)[a-z]*(\d*)", dtype)
     assert found is not None
-    return "BOOL" if dtype == "bool" else found[1].upper() + found[2]
+    return ("BOOL" if dtype == "bool" else "F64" if dtype == "complex128"
+            else found[1].upper() + found[2])
+
+
+def stored_shape(x: Any) -> list[int]:
+    """Return the shape of a tensor or an array in a file: complex128 is stored as pairs of
+    float64, the last dimension."""
+    return [*x.shape, *[2] * (str(x.dtype) == "complex128")]
+
+
+def array_of(file: Any, name: str, dtype: str) -> Any:
+    """Return an array of an open file, which may hold pairs of `stored_shape`."""
+    x = file.get_tensor(name)
+    if dtype == "complex128" and x.dtype == "float64" and x.shape[-1:] == (2,):
+        return x.view(dtype)[..., 0]
+    return x
 
 
 def bytes_of(x: Any) -> memoryview:

@@ -22,18 +22,20 @@ from dualflow.ops.types import DTypeLike
 __all__ = ["parse_tensor", "serialize_tensor"]
 
 NUMBERS = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
-           "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "float16": 19, "uint32": 22,
-           "uint64": 23}
+           "complex64": 8, "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18,
+           "float16": 19, "uint32": 22, "uint64": 23}
 NAMES = {number: name for name, number in NUMBERS.items()}
 # The fields of values by dtype, for tensors that are not stored as bytes.
 LISTS = {"float32": "float_val", "float64": "double_val", "int32": "int_val", "uint8": "int_val",
          "int16": "int_val", "int8": "int_val", "uint16": "int_val", "int64": "int64_val",
-         "bool": "bool_val", "uint32": "uint32_val", "uint64": "uint64_val"}
+         "bool": "bool_val", "uint32": "uint32_val", "uint64": "uint64_val",
+         "complex64": "scomplex_val", "complex128": "dcomplex_val"}
 TENSOR = message_types({
     "Tensor": {
         "dtype": (1, "int"), "tensor_shape": (2, "Shape"), "tensor_content": (4, "copy"),
         "float_val": (5, "float*"), "double_val": (6, "double*"), "int_val": (7, "int*"),
-        "string_val": (8, "copy*"), "int64_val": (10, "int*"), "bool_val": (11, "int*"),
+        "string_val": (8, "copy*"), "scomplex_val": (9, "float*"), "int64_val": (10, "int*"),
+        "bool_val": (11, "int*"), "dcomplex_val": (12, "double*"),
         "uint32_val": (16, "int*"), "uint64_val": (17, "int*")},
     "Shape": {"dim": (2, "Dim*"), "unknown_rank": (3, "int")},
     "Dim": {"size": (1, "int")}})["Tensor"]
@@ -116,6 +118,8 @@ def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) 
     if dtype is string or not content:
         values = (message.string_val if dtype is string
                   else getattr(message, LISTS[found]) if found in LISTS else ())
+        if dtype.is_complex:                        # pairs of real and imaginary parts
+            values = [*map(complex, values[::2], values[1::2])]
         if len(values) != size:
             raise InvalidArgumentError(f"parse_tensor: the tensor has {len(values)} values, "
                                        f"expected {size} for shape {shape}")

@@ -19,6 +19,9 @@ from dualflow.onnx.exporters.registry import Application
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Refused, Writer
 
+NO_COMPLEX = ("and ONNX has no operators of complex numbers; df.math.real and df.math.imag return "
+              "their parts")
+
 
 class Exporter:
     """The export of one trace.
@@ -121,6 +124,9 @@ class Exporter:
                                     "operator computes it")
 
     def _written(self, w: Writer, node: Node) -> Any:
+        for y in node.outputs:
+            if y.dtype.is_complex:
+                raise Refused(f"{y.name} is {y.dtype.name}, {NO_COMPLEX}")
         if node.op is CONSTANT:
             assert isinstance(node.data, Tensor)
             return w.constant(node.data)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualflow import nest
-from dualflow._core import Dim, Symbol, TensorBase, TensorSpec, Variable, as_tensor
+from dualflow._core import Dim, Symbol, Tensor, TensorBase, TensorSpec, Variable, as_tensor
 from dualflow._util.arguments import shown
 from dualflow.dtypes import as_dtype, float64, int64
 from dualflow.errors import DualflowError, InvalidArgumentError
@@ -17,7 +17,7 @@ from dualflow.graph.calls.decorator import function
 from dualflow.graph.trace.parameters import Argument, Guard
 from dualflow.graph.trace.specialize import specialize
 from dualflow.io.files import write_atomically
-from dualflow.onnx.exporter import Exporter
+from dualflow.onnx.exporter import NO_COMPLEX, Exporter
 from dualflow.onnx.package import onnx
 from dualflow.onnx.values import Value
 from dualflow.onnx.writer import Writer, opsets
@@ -168,8 +168,12 @@ def to_model(concrete: ConcreteFunction, input_names: Sequence[str] | None = Non
     arguments = [x for x in trace.inputs if isinstance(x.node.data, Argument)]
     named = _names("input_names", input_names, [x.node.data.path for x in arguments])
     for x, name in zip(arguments, named, strict=True):
+        if x.dtype.is_complex:
+            walk.refused.append(f"the input {name} is {x.dtype.name}, {NO_COMPLEX}")
         w.values[x] = Value(w, w.shared.names.unique(name), x.dtype)
     returned = _returned(concrete)
+    walk.refused += [f"the constant result {y!r} is {y.dtype.name}, {NO_COMPLEX}" for y in returned
+                     if isinstance(y, Tensor) and type(y) is not Symbol and y.dtype.is_complex]
     outputs = _names("output_names", output_names, _output_names(concrete, len(returned)))
     outputs = [w.shared.names.unique(name) for name in outputs]
     walk.write(w, trace)

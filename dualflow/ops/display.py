@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from dualflow._core import Symbol, Tensor, TensorBase, TraceContext, Variable, apply, bind
 from dualflow._util.late_binding import late
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -21,24 +23,35 @@ _NUMPY_NDIM = 64           # the highest rank NumPy and memoryviews have
 
 
 def _readable(x: Tensor) -> Tensor:
-    """Return `x` in a dtype that memoryviews support; computed eagerly even while tracing."""
+    """Return `x` in a dtype that memoryviews and NumPy support; computed eagerly even while
+    tracing."""
     if not x.dtype.is_reduced_float:
         return x
     with TraceContext(None):
         return apply("cast", x, dtype="float32")
 
 
+def _flat_list(x: Tensor) -> list[Any]:
+    """Return the elements as Python numbers. Memoryviews read no complex numbers, only pairs."""
+    with TraceContext(None):
+        x = reshape(x, (-1,))
+        if not x.dtype.is_complex:
+            return memoryview(x).tolist()
+        pairs = memoryview(apply("bitcast", x, dtype=x.dtype.real_dtype)).tolist()
+    return [complex(*pair) for pair in pairs]
+
+
 def tolist(x: Tensor) -> Any:
     """Return the data as nested lists; for a scalar, a plain number."""
     value = _readable(x)
-    if x.ndim <= _NUMPY_NDIM:
+    if x.ndim <= _NUMPY_NDIM and not x.dtype.is_complex:
         return memoryview(value).tolist()
-    with TraceContext(None):
-        value = reshape(value, (-1,))
-    flat: list[Any] = memoryview(value).tolist()
-    for n in reversed(x.shape[1:]):
-        count = len(flat) // n if n else 0
-        flat = [flat[i * n:(i + 1) * n] for i in range(count)]
+    if x.ndim == 0:
+        return x.item()
+    flat = _flat_list(value)
+    for k in range(x.ndim - 1, 0, -1):
+        n = x.shape[k]
+        flat = [flat[i * n:(i + 1) * n] for i in range(prod(x.shape[:k]))]
     return flat
 
 
@@ -47,7 +60,7 @@ def short_list(x: Tensor) -> Any:
     def shortened(value: Any) -> Any:
         if isinstance(value, list):
             return [shortened(item) for item in value]
-        return shortest(value, x.dtype.name) if isinstance(value, float) else value
+        return _shortest(value, x.dtype.name)
 
     return shortened(tolist(x))
 
@@ -73,11 +86,18 @@ def values_text(x: Tensor, summarize: int | None = None) -> str:
     return np.array2string(array, separator=" ", threshold=threshold, edgeitems=edge)
 
 
+def _shortest(value: Any, dtype: str) -> Any:
+    """Return a number of a dtype as the Python number with the shortest text."""
+    if isinstance(value, complex):
+        part = {"complex64": "float32"}.get(dtype, dtype)
+        return complex(shortest(value.real, part), shortest(value.imag, part))
+    return shortest(value, dtype) if isinstance(value, float) else value
+
+
 def _shortest_item(x: Tensor | Variable) -> Any:
     """Return the value of a tensor with one element; of a float, the value with the shortest
     text."""
-    value = x.numpy() if x.dtype.name == "string" else x.item()
-    return shortest(value, x.dtype.name) if isinstance(value, float) else value
+    return _shortest(x.numpy() if x.dtype.name == "string" else x.item(), x.dtype.name)
 
 
 def to_text(x: Tensor | Variable, variable: str | None = None) -> str:

@@ -24,6 +24,7 @@ _NAMES = """
     requires_grad_ retain_grad data dim numel element_size expand expand_as masked_fill index_select
     add_ sub_ mul_ div_ copy_ zero_ fill_ matmul mm bmm exp log sqrt abs pow sigmoid tanh relu
     softmax norm add mul eq at fill argsort split chunk gather dot flip block_until_ready
+    real imag conj angle conjugate
 """
 ABSENT = frozenset(_NAMES.split())
 

@@ -56,6 +56,7 @@ class StringType:
 
     name = "string"
     is_floating = is_integer = is_bool = is_unsigned = is_reduced_float = False
+    is_complex = is_inexact = False
     as_numpy_dtype = object
 
     @property

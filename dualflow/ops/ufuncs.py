@@ -32,7 +32,7 @@ COMPARISONS = {
 # Functions of dualflow whose names or modules differ from NumPy's.
 NAMES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "identity",
+    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "conjugate": "math.conj",
     "fabs": "abs", "float_power": "pow", "floor_divide": "math.floordiv", "fmax": "maximum",
     "fmin": "minimum", "isfinite": "math.is_finite", "isinf": "math.is_inf",
     "isnan": "math.is_nan", "matvec": "linalg.matvec", "positive": "identity", "power": "pow",

@@ -61,7 +61,9 @@ class Adagrad(Optimizer):
         self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
 
     def initial_slot(self, slot: Any, var: Any) -> Any:
-        return df.fill(var.shape, df.constant(self.initial_accumulator_value, var.dtype))
+        value = self.initial_accumulator_value
+        value = complex(value, value) if var.dtype.is_complex else value    # of both parts
+        return df.fill(var.shape, df.constant(value, var.dtype))
 
     def formula(self) -> Formula:
         return Formula("adagrad_update", self.slot_names, (), {"epsilon": self.epsilon})

@@ -56,7 +56,7 @@ class ExponentialMovingAverage:
             n = df.cast(self.num_updates, df.float64)
             decay = df.minimum(decay, (1.0 + n) / (10.0 + n))
         for var in map(unwrapped, var_list):
-            if not isinstance(var, df.Variable) or not var.dtype.is_floating:
+            if not isinstance(var, df.Variable) or not var.dtype.is_inexact:
                 raise DTypeError(f"{self.name}: got {type(var).__name__}, expected floating "
                                  "variables")
             if var not in self._averages:

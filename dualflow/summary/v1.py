@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.summary.tensorboard import part, proto
 from dualflow.summary.values import COLORS, png, tensor_summary
 
@@ -30,12 +30,21 @@ def scalar(tag: str, value: Any) -> bytes:
     >>> v1.scalar("loss", 0.5)
     b'\\n\\x0b\\n\\x04loss\\x15\\x00\\x00\\x00?'
     """
-    import numpy
 
-    number = numpy.asarray(value)
+    number = real_array(tag, value)
     if number.size != 1:
         raise ShapeError(f"summary.scalar: {tag!r} has shape {number.shape}, expected one element")
     return one(tag, simple_value=float(number.item()))
+
+
+def real_array(tag: str, values: Any) -> Any:
+    """Return values as an array of real numbers."""
+    import numpy
+
+    x = numpy.asarray(values)
+    if x.dtype.kind == "c":
+        raise DTypeError(f"summary: {tag!r} is {x.dtype}, expected real numbers")
+    return x
 
 
 def histogram(tag: str, values: Any) -> bytes:
@@ -55,7 +64,7 @@ def histogram(tag: str, values: Any) -> bytes:
     """
     import numpy
 
-    x = numpy.asarray(values, "float64").ravel()
+    x = real_array(tag, values).astype("float64").ravel()
     if not numpy.isfinite(x).all():
         raise InvalidArgumentError(f"Nan in summary histogram for: {tag}")
     up = SMALLEST * GROWTH ** numpy.arange(N_LIMITS)
@@ -89,9 +98,8 @@ def image(tag: str, images: Any, max_outputs: int = 3) -> bytes:
     >>> b"PNG" in v1.image("x", np.ones([1, 2, 2, 3]))
     True
     """
-    import numpy
 
-    x = numpy.asarray(images)
+    x = real_array(tag, images)
     if x.ndim != 4 or x.shape[3] not in COLORS:
         raise ShapeError(f"summary.image: {tag!r} has shape {x.shape}, expected (images, height, "
                          "width, 1 to 4 channels)")

@@ -15,6 +15,7 @@ from dualflow.dtypes import bool_, int64
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.graph.ir import Graph
 from dualflow.ops.control_flow.registered import call_python
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.types import TensorLike
 from dualflow.summary.tensorboard import part, proto
 from dualflow.summary.writer import DEFAULTS, holds, plain
@@ -90,7 +91,7 @@ def scalar(name: str, data: TensorLike, step: TensorLike | None = None,
     ...     for step in df.range(3):
     ...         loss = train(df.ones([4]), step)
     """
-    x = as_tensor(data, None, "scalar")
+    x = check_real("scalar", as_tensor(data, None, "scalar"))
     if x.ndim:
         raise ShapeError(f"scalar: {name!r} is {x.dtype} {x.shape}, expected shape ()")
 
@@ -128,7 +129,8 @@ def histogram(name: str, data: TensorLike, step: TensorLike | None = None,
         return part("plugins.histogram.summary_v2").histogram_pb(
             name, values.astype("float64"), buckets, description)
 
-    return emit(name, "histogram", [data], step, make)
+    x = check_real("histogram", as_tensor(data, None, "histogram"))
+    return emit(name, "histogram", [x], step, make)
 
 
 def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outputs: int = 3,
@@ -157,7 +159,7 @@ def image(name: str, data: TensorLike, step: TensorLike | None = None, max_outpu
     ...     df.summary.image("noise", df.random.uniform([2, 8, 8, 3])).item()
     True
     """
-    x = as_tensor(data, None, "image")
+    x = check_real("image", as_tensor(data, None, "image"))
     if x.ndim != 4 or x.shape[3] not in COLORS:
         raise ShapeError(f"image: {name!r} is {x.dtype} {x.shape}, expected shape "
                          "(images, height, width, 1 to 4 channels)")

@@ -9,7 +9,7 @@ from typing import Any
 from dualflow._core import as_tensor
 from dualflow.autodiff import grad, jvp, vjp
 from dualflow.autodiff.batched_vjp import directions
-from dualflow.errors import InvalidArgumentError
+from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten, is_numbers, pack_sequence_as, rebuild
 from dualflow.ops.array.creation import zeros_like
 from dualflow.ops.array.shape import reshape, static_shape
@@ -41,6 +41,8 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     Notes
     -----
     `jvp`, mapped over the directions; values that do not depend on them are computed once.
+    Arguments are real: the derivatives along real directions do not determine the derivative by a
+    complex number.
 
     Examples
     --------
@@ -61,6 +63,7 @@ def jacfwd(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
                            (pack_sequence_as(taken, tangents),))[1]
             return column
 
+        check_parts("jacfwd", "an argument", leaves)
         columns = [vmap(along(k), out_axes=-1)(directions(static_shape(x), x.dtype))
                    for k, x in enumerate(leaves)]
         parts = [flatten(c) for c in columns]
@@ -91,7 +94,8 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
 
     Notes
     -----
-    The backward function of `vjp`, mapped over the elements of the result.
+    The backward function of `vjp`, mapped over the elements of the result. Results are real: a row
+    would be the gradient of the real part of a complex number only.
 
     Examples
     --------
@@ -105,6 +109,7 @@ def jacrev(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         places, taken = chosen("jacrev", argnums, args)
         out, back = vjp(of_chosen(f, places, args, kwargs), taken)
         leaves = flatten(out)
+        check_parts("jacrev", "a result", leaves)
         blocks = []
         for k, y in enumerate(leaves):
             def row(direction: Any, k: int = k) -> Any:
@@ -132,7 +137,7 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     Returns
     -------
     callable
-        Takes the arguments of `f`. For an argument of shape (s...), returns a tensor of shape
+        Takes the arguments of `f`. For a real argument of shape (s...), returns a tensor of shape
         (s..., s...).
 
     Notes
@@ -146,6 +151,14 @@ def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     [[6.0, 0.0], [0.0, 12.0]]
     """
     return jacrev(grad(f, argnums), argnums)
+
+
+def check_parts(caller: str, what: str, leaves: list[Any]) -> None:
+    """Raise if a tensor is complex."""
+    for x in leaves:
+        if x.dtype.is_complex:
+            raise DTypeError(f"{caller}: {what} is {x.dtype}, expected a real dtype; df.math.real "
+                             "and df.math.imag return the parts, which df.complex joins")
 
 
 def chosen(caller: str, argnums: Argnums, args: tuple[Any, ...]) -> tuple[tuple[int, ...], Any]:

@@ -58,9 +58,10 @@ def test_namespace_info():
     info = xp.__array_namespace_info__()
     assert xp.__array_api_version__ == "2024.12"
     assert info.devices() == [info.default_device()] == [xp.ones(1).device]
-    assert info.default_dtypes() == {"real floating": df.float32, "integral": df.int32,
-                                     "indexing": df.int64}
-    assert info.dtypes(kind="complex floating") == {}
+    assert info.default_dtypes() == {
+        "real floating": df.float32, "complex floating": df.complex64, "integral": df.int32,
+        "indexing": df.int64}
+    assert list(info.dtypes(kind="complex floating")) == ["complex64", "complex128"]
     assert list(info.dtypes(kind=("bool", "real floating"))) == ["bool", "float32", "float64"]
     assert info.capabilities()["max dimensions"] == 254
     assert df.zeros([1] * 254).ndim == 254

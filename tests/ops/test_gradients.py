@@ -2,8 +2,8 @@
 complex128.
 
 A derivative is checked along one random direction: with random weights w on the results and a
-random direction d of the inputs, <w, f(x + hd) - f(x - hd)> / 2h must be <gradient of <w, f>, d>. The
-product <a, b> of complex arrays is the real part of conj(a) b: their parts are independent numbers.
+random direction d of the inputs, <w, f(x + hd) - f(x - hd)> / 2h must be <gradient of <w, f>, d>.
+The product <a, b> of complex arrays is the real part of conj(a) b, as their parts are independent.
 """
 
 import numpy as np

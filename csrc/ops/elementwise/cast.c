@@ -119,7 +119,7 @@ COMPLEX_LOOPS(f32) COMPLEX_LOOPS(f64)
 CAST_PARTS(c64, c64, f32, f32) CAST_PARTS(c64, c128, f32, f64)
 CAST_PARTS(c128, c64, f64, f32) CAST_PARTS(c128, c128, f64, f64)
 
-#define COMPLEX_COLUMNS(from) [DF_C64] = from##_c64, [DF_C128] = from##_c128
+#define COMPLEX_COLUMNS(from) DF_OF(C64, from##_c64), DF_OF(C128, from##_c128)
 #define ROW(from)                                                                                \
     {from##_boolean,  from##_u8,  from##_u16, from##_u32,  from##_u64, from##_i8, from##_i16,    \
      from##_i32, from##_i64, from##_f16, from##_bf16, from##_f32, from##_f64,                    \

@@ -194,7 +194,10 @@ static df_status check_arithmetic(const df_call *call, int input, scatter_mode m
 {
     return combiners[call->in[input]->dtype][mode]
                ? DF_OK
-               : df_fail_dtype(call, input, "a dtype with arithmetic", err);
+               : df_fail_dtype(call, input,
+                               df_is_complex(call->in[input]->dtype) ? "a real number dtype"
+                                                                     : "a dtype with arithmetic",
+                               err);
 }
 
 /* Checks that updates has the shape of a gather from the table. */
@@ -340,7 +343,8 @@ DF_ONCE(df_status, infer_combine, (const df_call *call, df_error *err))
 /* Same, for combinations that complex numbers do not have. */
 DF_ONCE(df_status, infer_combine_real, (const df_call *call, df_error *err))
 {
-    if (df_is_complex(call->in[0]->dtype)) return df_fail_dtype(call, 0, "a dtype with an order", err);
+    if (df_is_complex(call->in[0]->dtype))
+        return df_fail_dtype(call, 0, "a dtype with an order", err);
     return infer_combine(call, err);
 }
 

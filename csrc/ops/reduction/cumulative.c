@@ -65,7 +65,8 @@ DF_ONCE(df_status, infer_scan, (const df_call *call, df_error *err))
     int axis;
     const bool floats = call->n_in == 2;
     if (floats ? !of_recurrence[x->dtype] : !cumsum[x->dtype])
-        return df_fail_dtype(call, 0, floats ? "a floating or complex dtype" : "a number dtype", err);
+        return df_fail_dtype(call, 0,
+                             floats ? "a floating or complex dtype" : "a number dtype", err);
     if (floats && (!df_may_be_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
         return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, expected the same",
                        call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);

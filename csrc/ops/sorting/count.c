@@ -33,8 +33,8 @@ static df_status check_int(const df_call *call, int input, df_error *err)
 }
 
 /* --- unique: outputs y, idx, count; values in the order of first appearance
- * ------------------------ A hash table with open addressing, keyed by the bits of the values; -0
- * equals 0, all NaNs are equal. */
+ * ------------------------ A hash table with open addressing, keyed by the bits of the values, or a
+ * hash of those of complex128; -0 equals 0, all NaNs are equal. */
 
 enum { OUT_IDX };
 
@@ -49,6 +49,18 @@ static uint64_t bits_at(const df_tensor *x, int64_t i)
         double v = ((const double *)x->data)[i] + 0.0;
         if (v != v) return UINT64_MAX; /* the bits of a NaN */
         memcpy(&bits, &v, sizeof v);
+    } else if (x->dtype == DF_C64) {
+        const float *z = (const float *)x->data + 2 * i;
+        const float v[2] = {z[0] + 0.0f, z[1] + 0.0f};
+        if (v[0] != v[0] || v[1] != v[1]) return UINT64_MAX;
+        memcpy(&bits, v, sizeof v);
+    } else if (x->dtype == DF_C128) {
+        const double *z = (const double *)x->data + 2 * i;
+        const double v[2] = {z[0] + 0.0, z[1] + 0.0};
+        uint64_t parts[2];
+        if (v[0] != v[0] || v[1] != v[1]) return UINT64_MAX;
+        memcpy(parts, v, sizeof v);
+        bits = parts[0] * 0x9E3779B97F4A7C15u ^ parts[1];
     } else {
         const int bytes = df_dtypes[x->dtype].bytes;
         if (bytes == 8) bits = ((const uint64_t *)x->data)[i];
@@ -57,6 +69,15 @@ static uint64_t bits_at(const df_tensor *x, int64_t i)
         else bits = ((const uint8_t *)x->data)[i];
     }
     return bits;
+}
+
+/* Returns true if elements with equal `bits_at` are equal. */
+static bool are_equal(const df_tensor *x, int64_t i, int64_t k)
+{
+    if (x->dtype != DF_C128) return true;
+    const double *a = (const double *)x->data + 2 * i, *b = (const double *)x->data + 2 * k;
+    const bool nan_a = a[0] != a[0] || a[1] != a[1], nan_b = b[0] != b[0] || b[1] != b[1];
+    return (a[0] == b[0] && a[1] == b[1]) || (nan_a && nan_b);
 }
 
 typedef struct {
@@ -121,7 +142,9 @@ DF_ONCE(df_status, run_unique, (const df_call *call, df_error *err))
         const uint64_t bits = bits_at(x, i);
         uint64_t at = bits * 0x9E3779B97F4A7C15u; /* 2^64 / golden ratio: mixes the low bits in */
         at = (at ^ at >> 32) & (uint64_t)(slots - 1);
-        while (table[at].number && table[at].bits != bits) at = (at + 1) & (uint64_t)(slots - 1);
+        while (table[at].number && (table[at].bits != bits ||
+                                    !are_equal(x, first[table[at].number - 1], i)))
+            at = (at + 1) & (uint64_t)(slots - 1);
         if (!table[at].number) {
             first[found] = i;
             count[found++] = 0;

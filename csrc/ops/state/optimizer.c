@@ -11,6 +11,8 @@
  * which is never stored: rows of one index are added, from +0, in order. Other rows get the
  * gradient 0; they are skipped if that changes nothing.
  *
+ * The parts of a complex variable are updated like two real variables.
+ *
  * Both have a variant `<op>_mixed`, `<op>_mixed_rows` for a 16-bit variable. Its inputs begin with
  * the variable and its float32 master, the other slots are float32, and the gradient has the dtype
  * of the variable or float32. The float32 formula updates the master, whose rounding is the new
@@ -73,8 +75,8 @@ static df_status check_rows(const df_call *call, int grad, df_error *err)
 static df_status check_update(const df_call *call, int grad, variant v, int optional, df_error *err)
 {
     const df_tensor *var = call->in[0];
-    if (var->dtype != DF_F32 && var->dtype != DF_F64)
-        return df_fail_dtype(call, 0, "a floating dtype", err);
+    if (df_real_dtype(var->dtype) != DF_F32 && df_real_dtype(var->dtype) != DF_F64)
+        return df_fail_dtype(call, 0, "a floating or complex dtype", err);
     for (int i = 1; i <= grad - (v.e != DENSE); i++) {
         const df_tensor *x = call->in[i];
         bool same_dtype = x->dtype == var->dtype;

@@ -185,9 +185,10 @@ static df_status run_rows(const df_call *call, int grad, update u, variant v, do
     df_status status = DF_SYM(df_check_indices)(call, &l, "the variable", err);
     if (status != DF_OK || var->size == 0 || (l.picks == 0 && v.e == NAMED)) return status;
     rows_update r = {.u = u, .picks = DF_SYM(df_sort_row_indices)(&l, call->workspace),
-                     .n = l.picks, .inner = l.inner, .dtype = var->dtype};
-    const int64_t grain = df_max(GRAIN / df_max(l.inner, 1), 1);
-    const double row_cost = 10 + cost * (double)(l.inner * u.bytes) / 4;
+                     .n = l.picks, .inner = df_is_complex(var->dtype) ? 2 * l.inner : l.inner,
+                     .dtype = df_real_dtype(var->dtype)};
+    const int64_t grain = df_max(GRAIN / df_max(r.inner, 1), 1);
+    const double row_cost = 10 + cost * (double)(r.inner * u.bytes) / 4;
     if (v.e == NAMED) df_parallel_for(l.picks, grain, row_cost, named_block, &r);
     else df_parallel_for(l.rows, grain, row_cost, every_block, &r);
     return DF_OK;
@@ -198,13 +199,16 @@ static df_status run_update(const df_call *call, int grad, variant v, update_fn 
                             coefficients k, double cost, df_error *err)
 {
     const df_tensor *var = call->in[0];
-    update u = {.fn = var->dtype == DF_F32 ? f32 : f64, .k = k, .n_written = grad,
-                .bytes = df_dtypes[var->dtype].bytes, .grad = call->in[grad]->data,
-                .grad_dtype = call->in[grad]->dtype, .half = v.rounded ? v.rounded->dtype : DF_F32,
+    const df_dtype part = df_real_dtype(var->dtype);
+    update u = {.fn = part == DF_F32 ? f32 : f64, .k = k, .n_written = grad,
+                .bytes = df_dtypes[part].bytes, .grad = call->in[grad]->data,
+                .grad_dtype = df_real_dtype(call->in[grad]->dtype),
+                .half = v.rounded ? v.rounded->dtype : DF_F32,
                 .rounded = v.rounded ? v.rounded->data : NULL};
     for (int i = 0; i < grad; i++) u.var[i] = call->in[i]->size ? call->in[i]->data : NULL;
     if (DF_BUILT_ROWS && v.e != DENSE) return run_rows(call, grad, u, v, cost, err);
-    df_parallel_for(var->size, GRAIN, cost * u.bytes / 4, update_block, &u);
+    df_parallel_for(part == var->dtype ? var->size : 2 * var->size, GRAIN, cost * u.bytes / 4,
+                    update_block, &u);
     return DF_OK;
 }
 

@@ -83,12 +83,12 @@ def vector_norm(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False,
     5.0
     """
     y = array(x, "vector_norm")
-    y = y if y.dtype.is_floating else cast(y, float32)
+    y = y if y.dtype.is_inexact else cast(y, float32)
     size = abs(y)
     if ord in (math.inf, -math.inf):
         return (reduce_max if ord > 0 else reduce_min)(size, axis, keepdims)
     if ord == 2:
         return reduce_euclidean_norm(y, axis, keepdims)
     if ord == 0:
-        return reduce_sum(cast(not_equal(y, 0), y.dtype), axis, keepdims)
+        return reduce_sum(cast(not_equal(y, 0), size.dtype), axis, keepdims)
     return pow(reduce_sum(pow(size, ord), axis, keepdims), 1 / ord)

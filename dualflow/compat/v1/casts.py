@@ -9,9 +9,10 @@ import dualflow as df
 from dualflow.compat.v1.default_graph import recorded
 from dualflow.compat.v1.dtypes import as_dtype
 from dualflow.compat.v1.ops import convert, wrapped
-from dualflow.dtypes import bfloat16, float32, float64, int32, int64
+from dualflow.dtypes import bfloat16, complex64, complex128, float32, float64, int32, int64
 
-__all__ = ["cast", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64"]
+__all__ = ["cast", "saturate_cast", "to_bfloat16", "to_complex64", "to_complex128", "to_double",
+           "to_float", "to_int32", "to_int64"]
 
 saturate_cast: Callable[..., Any] = wrapped(df.saturate_cast, "saturate_cast")
 
@@ -119,3 +120,37 @@ def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
     'bfloat16'
     """
     return cast(x, bfloat16, name)
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """Convert a tensor to complex64.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_complex64(1)))
+    (1+0j)
+    """
+    return cast(x, complex64, name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """Convert a tensor to complex128.
+
+    Parameters
+    ----------
+    x : Tensor
+
+    Examples
+    --------
+    >>> import dualflow.compat.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     print(sess.run(tf.to_complex128(1)))
+    (1+0j)
+    """
+    return cast(x, complex128, name)

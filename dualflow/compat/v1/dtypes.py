@@ -8,6 +8,8 @@ from dualflow import dtypes as own
 from dualflow.dtypes import (
     DType as DType,
     bfloat16 as bfloat16,
+    complex64 as complex64,
+    complex128 as complex128,
     float16 as float16,
     float32 as float32,
     float64 as float64,

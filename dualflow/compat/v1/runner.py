@@ -33,7 +33,7 @@ from dualflow.ops.array.creation import zeros
 
 MAX_RUNS = 1024             # prepared runs; then all are dropped
 
-NUMBERS = "biuf"            # kinds of NumPy's dtypes
+NUMBERS = "biufc"           # kinds of NumPy's dtypes
 
 Values = Callable[[list[Tensor]], list[Any]]
 

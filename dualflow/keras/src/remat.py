@@ -53,14 +53,14 @@ def _kept_by_inputs(f: Callable[[Any], Any]) -> Callable[..., Any]:
             v.assign(scope.get_current_value(v))
 
         def back(*upstream: Any, variables: Any = None) -> Any:
-            floats = [x for x in tensors if x.dtype.is_floating]
+            floats = [x for x in tensors if x.dtype.is_inexact]
             with df.GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch([*floats, *(variables or ())])
                 with StatelessScope(state_mapping=before):
                     made = tree.flatten(f(tensors))
             found = tape.gradient(made, [*floats, *(variables or ())], list(upstream))
             to_inputs = iter(found)
-            grads = [next(to_inputs) if x.dtype.is_floating else None for x in tensors]
+            grads = [next(to_inputs) if x.dtype.is_inexact else None for x in tensors]
             return (grads, list(to_inputs)) if variables else grads
 
         return y, back

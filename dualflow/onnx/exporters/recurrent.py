@@ -72,6 +72,7 @@ refuse("it writes a variable, and a file has no state", "assign", "assign_add", 
 refuse("it draws from a generator, and a file has no state", "random_uniform",
        "random_integers", "random_normal", "truncated_normal", "random_permutation", "next_key",
        "random_gamma", "random_poisson", "random_binomial")
+refuse("ONNX has no operators of complex numbers", "complex", "real", "imag", "conj", "angle")
 refuse("it calls Python", "host_call", "host_compute", "host_start", "host_wait")
 refuse("gradients of recurrent layers are not written; save the function without them",
        "simple_rnn_grad", "lstm_grad", "gru_grad")

@@ -22,7 +22,6 @@ from dualflow._util.arguments import one_by_one, shown
 from dualflow.dtypes import DType, as_dtype, int32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient, no_gradient
-from dualflow.ops.elementwise.complex import conj
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -286,7 +285,7 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     perm : ints, optional
         Each dimension of `a` once; negative ones count from the end. None reverses the order.
     conjugate : bool
-        Whether to return the complex conjugates.
+        Whether to return the complex conjugates of the elements.
 
     Returns
     -------
@@ -310,8 +309,8 @@ def transpose(a: TensorLike, perm: Sequence[int] | None = None, conjugate: bool 
     else:
         order = tuple([p + ndim if not is_open(p) and p < 0 else p
                        for p in ints(perm, "transpose: perm")])
-    y = apply("transpose", x, name=name, perm=order)
-    return conj(y) if conjugate else y
+    made = apply("transpose", x, name=name, perm=order)
+    return apply("conj", made) if conjugate and made.dtype.is_complex else made
 
 
 @gradient("transpose", saves="none")

@@ -122,8 +122,9 @@ def number_like(x: Any, like: Tensor) -> Tensor | None:
     if isinstance(number, bool):
         fits = like.dtype.name == "bool"
     else:
-        fits = isinstance(number, int | float) and (
-            like.dtype.is_floating or (isinstance(number, int) and like.dtype.name != "bool"))
+        fits = ((isinstance(number, int | float) and (
+            like.dtype.is_inexact or (isinstance(number, int) and like.dtype.name != "bool")))
+            or (isinstance(number, complex) and like.dtype.is_complex))
     return as_tensor(x, like.dtype) if fits else None
 
 

@@ -7,6 +7,7 @@ is dL/dx + i dL/dy. A rule of a holomorphic function f therefore multiplies by c
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, apply_binary, apply_unary, as_tensor, filled
+from dualflow.errors import DTypeError
 from dualflow.gradient_registry import gradient
 
 TYPE_CHECKING = False
@@ -212,3 +213,11 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
 def _(g, y, x):
     # i / conj(z) = i z / |z|**2
     return apply("divide", complex(filled(0, g), g), conj(x))
+
+
+def check_real(op: str, x: TensorBase) -> TensorBase:
+    """Return a tensor of real numbers; raise if it is complex."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"{op}: got {x.dtype} {x.shape}, expected real numbers; "
+                         "df.math.real(x) is the real part")
+    return x

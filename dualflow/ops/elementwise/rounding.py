@@ -237,7 +237,7 @@ def python_round(x: Tensor, ndigits: int | None = None) -> Tensor:
     if ndigits is None:
         return round(x)
     ndigits = integer(ndigits, "round: digits")
-    if not x.dtype.is_floating and ndigits >= 0:
+    if not x.dtype.is_inexact and ndigits >= 0:
         return as_tensor(x)
     if abs(ndigits) > 308:
         raise InvalidArgumentError(f"round: {ndigits} digits, expected -308 to 308")

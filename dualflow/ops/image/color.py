@@ -12,6 +12,7 @@ from dualflow.ops.array.shape import product, static_shape
 from dualflow.ops.array.slicing import tile
 from dualflow.ops.elementwise.arithmetic import multiply
 from dualflow.ops.elementwise.cast import cast, saturate_cast
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.exponential import pow, sqrt
 from dualflow.ops.elementwise.limits import maximum
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -57,6 +58,7 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
     x, to = as_tensor(image, None, "convert_image_dtype"), as_dtype(dtype)
     if x.dtype is to:
         return as_tensor(x) if isinstance(x, Tensor) else x.value()
+    check_real("convert_image_dtype", x)
     change = saturate_cast if saturate else cast
     if x.dtype.is_floating or to.is_floating:
         if x.dtype.is_floating and to.is_floating:
@@ -233,7 +235,8 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     if x.ndim < 3:
         raise ShapeError(f"per_image_standardization: shape {tuple(x.shape)}, expected (..., "
                          "height, width, channels)")
-    x = x if x.dtype.is_floating else cast(x, dtypes.float32)
+    if not x.dtype.is_floating:
+        x = cast(check_real("per_image_standardization", x), dtypes.float32)
     axes = [-3, -2, -1]
     least = 1.0 / maximum(cast(product(static_shape(x)[-3:]), x.dtype), 1)
     made: Tensor = (x - reduce_mean(x, axes, True)) / sqrt(

@@ -20,6 +20,7 @@ from dualflow.ops.array.shape import (
 from dualflow.ops.elementwise.bitwise import logical_and
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.limits import clip_by_value
 from dualflow.ops.elementwise.rounding import ceil, floor
 from dualflow.ops.indexing.gather import gather
@@ -87,7 +88,7 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
     if not isinstance(method, str) or method.lower() not in ("bilinear", "nearest"):
         raise InvalidArgumentError(f"{op}: method is {shown(method)}, expected 'bilinear' or "
                                    "'nearest'")
-    x = x if x.dtype.is_floating else cast(x, float32)
+    x = x if x.dtype.is_floating else cast(check_real(op, x), float32)
     box = box if box.dtype is float64 else cast(box, float32)    # 16-bit floats are too coarse
     batch, height, width, channels = static_shape(x)
     pixels = _Pixels(x, index, batch, height, width, channels)

@@ -15,6 +15,7 @@ from dualflow.ops.array.slicing import tile
 from dualflow.ops.conv.depthwise import depthwise_conv2d
 from dualflow.ops.elementwise.arithmetic import abs, square, squared_difference
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.exponential import log
 from dualflow.ops.image.color import convert_image_dtype, factor
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -177,7 +178,7 @@ def _floats(op: str, images: TensorLike, ranks: tuple[int, ...] = (4,)) -> Any:
     if x.ndim not in ranks:
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (batch, height, width, channels)"
                          + ", or one image" * (3 in ranks))
-    return x if x.dtype.is_floating else cast(x, dtypes.float32)
+    return x if x.dtype.is_floating else cast(check_real(op, x), dtypes.float32)
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:

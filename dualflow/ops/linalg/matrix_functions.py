@@ -44,7 +44,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
     ----------
     a : Tensor, shape (..., m, n)
     conjugate : bool
-        Whether to return the conjugates, the adjoint.
+        Whether to return the complex conjugates of the elements.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def matrix_transpose(a: TensorLike, name: str | None = None, conjugate: bool = F
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """Swap the last two dimensions of `matrix` and return the complex conjugates.
+    """Swap the last two dimensions of `matrix` and return the complex conjugates of its elements.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     array([[0.-1.j],
            [2.-3.j]])
     """
-    return matrix_transpose(matrix, name, True)
+    return matrix_transpose(matrix, name, conjugate=True)
 
 
 # --- by factorisation --------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.shape import static_shape
 from dualflow.ops.elementwise.arithmetic import abs, add
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.exponential import exp, log1p
 from dualflow.ops.elementwise.relu import relu
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -46,7 +47,7 @@ def compute_average_loss(per_example_loss: TensorLike, sample_weight: TensorLike
     if losses.ndim == 0:
         raise ShapeError("compute_average_loss: shape (), expected losses of examples")
     if not losses.dtype.is_floating:
-        losses = cast(losses, float32)
+        losses = cast(check_real("compute_average_loss", losses), float32)
     if sample_weight is not None:
         losses = losses * cast(sample_weight, losses.dtype)
     size = static_shape(losses)[0] if global_batch_size is None else global_batch_size
@@ -67,7 +68,8 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     >>> df.nn.scale_regularization_loss([1., 2.]).item()
     3.0
     """
-    return reduce_sum(regularization_loss)
+    losses = as_tensor(regularization_loss, None, "scale_regularization_loss")
+    return reduce_sum(check_real("scale_regularization_loss", losses))
 
 
 def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, as_tensor
+from dualflow._core import Tensor, TensorBase, as_tensor
 from dualflow._util.arguments import LESS_THAN_ALL, REFUSED, channels_first, named, number
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import ShapeError
 from dualflow.ops.array.shape import reshape, same_size
 from dualflow.ops.elementwise.arithmetic import add, multiply, square
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater_equal
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.random import random_samples
 from dualflow.ops.reduction.reduce import reduce_sum
 from dualflow.ops.reduction.reduce_moments import reduce_mean, reduce_variance
@@ -112,11 +113,8 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     >>> df.nn.l2_loss([3., 4.]).numpy().item()
     12.5
     """
-    x = as_tensor(t, None, "l2_loss")
-    if x.dtype.is_complex:
-        raise DTypeError(f"l2_loss: t is {x.dtype} {x.shape}, expected a floating dtype; "
-                         "df.math.real returns real parts")
-    return multiply(reduce_sum(square(x)), 0.5, name)
+    x = t if isinstance(t, TensorBase) else as_tensor(t)
+    return multiply(reduce_sum(square(check_real("l2_loss", x))), 0.5, name)
 
 
 def dropout(x: TensorLike, rate: float, noise_shape: TensorLike | None = None,

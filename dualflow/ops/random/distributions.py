@@ -14,6 +14,7 @@ from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array.shape import broadcast_to, ints
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.exponential import exp
 from dualflow.ops.elementwise.limits import minimum
 from dualflow.ops.random.random import Shape, key_of, stateless_uniform
@@ -42,7 +43,7 @@ def parameter(value: TensorLike, dtype: DTypeLike, op: str) -> Tensor:
     small = wanted.is_floating and wanted.itemsize <= 4
     drawn = dtypes.float32 if small else dtypes.float64
     if isinstance(value, TensorBase):
-        return cast(value, drawn)
+        return cast(check_real(op, value), drawn)
     return as_tensor(value, drawn, op)
 
 

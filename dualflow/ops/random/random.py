@@ -123,7 +123,8 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None 
     check_algorithm(alg, "stateless_uniform")
     drawn = _drawn_in(dtype)
     if drawn.is_complex:
-        raise DTypeError(f"random_uniform: dtype is {drawn}, expected a real number dtype")
+        raise DTypeError(f"random_uniform: dtype is {drawn.name}, expected a real dtype; "
+                         "df.complex(x, y) joins two parts")
     if not drawn.is_floating:
         if minval is None and maxval is None:
             return full_int(shape, seed, drawn, name)
@@ -190,7 +191,8 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     check_algorithm(alg, "stateless_normal")
     wanted = as_dtype(dtype)
     if wanted.is_complex:
-        parts = apply("random_normal", key_of(seed), shape=[2, *ints(shape, "random_normal: shape")],
+        sizes = [2, *ints(shape, "random_normal: shape")]
+        parts = apply("random_normal", key_of(seed), shape=sizes,
                       dtype=wanted.real_dtype, mean=0.0, stddev=0.5**0.5)
         z = _in_dtype(complex(parts[0], parts[1]) * stddev + mean, wanted)
         return z if name is None else apply("identity", z, name=name)

@@ -56,8 +56,9 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     [[6.0, 8.0], [3.0, 6.0]]
     """
     if isinstance(b, SparseTensor) and not isinstance(sp_a, SparseTensor):
-        # a b = (b^H a^H)^H
-        return transpose(conj(sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)))
+        # a b = (b' a')'
+        return transpose(sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a),
+                         conjugate=True)
     a = sparse(sp_a, "sparse_dense_matmul")
     if isinstance(b, SparseTensor):
         raise DTypeError("sparse.sparse_dense_matmul: both matrices are sparse; convert one with "
@@ -67,7 +68,7 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
         raise ShapeError(f"sparse.sparse_dense_matmul: {a.ndim} and {dense.ndim} dimensions, "
                          "expected matrices")
     if adjoint_b:
-        dense = transpose(conj(dense))
+        dense = transpose(dense, conjugate=True)
     row, column = (1, 0) if adjoint_a else (0, 1)
     if differ(a.sizes[column], dense.shape[0]):
         raise ShapeError(f"sparse.sparse_dense_matmul: {tuple(a.sizes)} by {tuple(dense.shape)}, "

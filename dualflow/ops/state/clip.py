@@ -11,6 +11,7 @@ from dualflow.ops.array.shape import ints, stop_gradient
 from dualflow.ops.elementwise.arithmetic import abs, multiply
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
+from dualflow.ops.elementwise.complex import complex, imag, real
 from dualflow.ops.elementwise.limits import clip_by_value, maximum
 from dualflow.ops.indexing.indexed_slices import IndexedSlices, merged
 
@@ -39,6 +40,7 @@ def _norm(x: TensorBase, axes: Any = None) -> Tensor:
     squares of narrower dtypes cannot overflow; float64 elements are divided by the largest before
     they are squared."""
     keepdims = axes is not None
+    x = abs(x) if x.dtype.is_complex else x
     axes = ints(axes, "clip_by_norm: axes") if keepdims else tuple(range(x.ndim))
     if x.dtype.is_complex:
         x = abs(x)
@@ -95,7 +97,8 @@ def _scale(norm: Tensor, limit: TensorLike) -> Tensor:
 
 
 def clip_gradient_by_value(g: TensorLike, limit: float) -> Any:
-    """Clip each element of a gradient to [-limit, limit]. `IndexedSlices` remain `IndexedSlices`.
+    """Clip each element of a gradient, or its parts if it is complex, to [-limit, limit].
+    `IndexedSlices` remain `IndexedSlices`.
 
     Examples
     --------
@@ -104,8 +107,14 @@ def clip_gradient_by_value(g: TensorLike, limit: float) -> Any:
     [-1.0, 0.5]
     """
     x = _tensor(g)
-    clipped = clip_by_value(_numbers(x), -limit, limit)
+    clipped = _clipped(_numbers(x), limit)
     return IndexedSlices(clipped, x.indices, x.shape) if isinstance(x, IndexedSlices) else clipped
+
+
+def _clipped(x: TensorBase, limit: float) -> Tensor:
+    if x.dtype.is_complex:
+        return complex(_clipped(real(x), limit), _clipped(imag(x), limit))
+    return clip_by_value(x, -limit, limit)
 
 
 def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None,
@@ -134,7 +143,8 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: Any = None,
     [1.5, 2.0]
     """
     x = _tensor(t)
-    return scaled(x, cast(_scale(_norm(_numbers(x), axes), clip_norm), x.dtype), name)
+    return scaled(x, cast(_scale(_norm(_numbers(x), axes), clip_norm), x.dtype.real_dtype),
+                  name)
 
 
 def scaled(x: Any, factor: TensorLike, name: str | None = None) -> Any:
@@ -181,4 +191,5 @@ def clip_by_global_norm(t_list: Sequence[TensorLike | None], clip_norm: TensorLi
     else:
         wide = norm = _tensor(use_norm)
     scale = _scale(wide, clip_norm)
-    return [None if t is None else scaled(t, cast(scale, t.dtype)) for t in tensors], norm
+    return [None if t is None else scaled(t, cast(scale, t.dtype.real_dtype))
+            for t in tensors], norm

@@ -34,6 +34,8 @@ def number_format(precision: int, scientific: bool, shortest: bool, width: int,
         value = value.item() if hasattr(value, "item") else value
         if isinstance(value, bool):
             found = "true" if value else "false"
+        elif isinstance(value, complex):
+            found = f"({value.real:{form}},{value.imag:{form}})"
         else:
             found = str(value) if isinstance(value, int) else f"{float(value):{form}}"
         return (found.zfill(width) if fill == "0" else found.rjust(width, fill or " ")).encode()
@@ -138,6 +140,8 @@ def to_number(input: Any, out_type: DTypeLike = float32, name: str | None = None
     [1.5, -2.0]
     """
     dtype = as_dtype(out_type)
+    if dtype.is_complex:
+        raise DTypeError(f"to_number: out_type is {dtype.name}, expected a real dtype")
     parse: Any = float if dtype.is_floating else int
 
     def read(x: bytes) -> Any:

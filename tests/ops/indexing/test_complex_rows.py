@@ -19,7 +19,7 @@ def of_known_size(f):
 FUNCTIONS = {
     **{name: of_known_size(getattr(df.math, name))
        for name in ("segment_sum", "segment_mean", "segment_prod")},
-    **{name: lambda z, f=getattr(df.math, name): f(z, LOOSE, 3)
+    **{name: lambda z, name=name: getattr(df.math, name)(z, LOOSE, 3)
        for name in ("unsorted_segment_sum", "unsorted_segment_mean", "unsorted_segment_prod",
                     "unsorted_segment_sqrt_n")},
     "gather": lambda z: df.gather(z, [[0, 1], [1, 0]], axis=1),

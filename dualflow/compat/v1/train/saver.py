@@ -15,7 +15,7 @@ from dualflow.compat.v1.default_graph import default_graph
 from dualflow.compat.v1.graph_keys import GraphKeys
 from dualflow.compat.v1.train.checkpoint import opened
 from dualflow.compat.v1.train.optimizer import name_of
-from dualflow.io.files import SUFFIX, write_tensors
+from dualflow.io.files import SUFFIX, array_of, write_tensors
 from dualflow.io.index import checkpoint_exists, write_index
 
 __all__ = ["Saver"]
@@ -201,7 +201,7 @@ class Saver:
                 raise errors.NotFoundError(
                     f"Key{'s' * (len(missing) > 1)} {', '.join(missing)} not found in checkpoint "
                     f"{prefix}; it has {', '.join(sorted(there))}")
-            values = {name: file.get_tensor(name) for name in slots}
+            values = {name: array_of(file, name, slots[name].dtype.name) for name in slots}
         wrong = [f"{name} is {x.dtype} {x.shape}, expected {slots[name].dtype.name} "
                  f"{slots[name].shape}"
                  for name, x in values.items() if not self._fits(x, slots[name])]

@@ -15,6 +15,7 @@ from dualflow.ops.string_tensor import StringTensor, is_text
 
 TEXT_KINDS = "O", "U", "S"          # of NumPy's arrays of text
 INT32 = -2**31, 2**31 - 1
+NUMBERS = bool, int, float, complex     # of Python
 
 
 def to_dtype(dtype: Any) -> df.DType:
@@ -67,9 +68,12 @@ def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
     """Convert numbers, nested lists of numbers and tensors, or arrays of any library."""
     if isinstance(x, Dim):                  # a size of a traced tensor
         return df.convert_to_tensor(x)
-    if isinstance(x, bool | int | float):
+    if isinstance(x, NUMBERS):
         own = _dtype_of_number(x)
-        return df.constant(x, own if wanted is None or not wanted.is_floating else wanted)
+        if wanted is not None and wanted.is_inexact and (
+                wanted.is_complex or not own.is_complex):
+            own = wanted
+        return df.constant(x, own)
     if isinstance(x, np.ndarray | np.generic):
         return df.constant(x)
     if isinstance(x, list | tuple | range):
@@ -78,13 +82,15 @@ def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
                for leaf in leaves):
             return df.stack([convert_to_tensor(e) for e in _alike(x)])
         kinds = {type(leaf) for leaf in leaves}
-        if kinds <= {bool, int, float}:
+        if kinds <= set(NUMBERS):
+            if wanted is not None and complex in kinds and not wanted.is_complex:
+                return df.constant(x, df.complex64)
             if wanted is None:
                 wanted = to_dtype(result_type(*kinds)) if leaves else to_dtype(floatx())
             if wanted is df.int32 and not all(INT32[0] <= leaf <= INT32[1] for leaf in leaves):
                 wanted = df.int64
             return df.constant(np.array(x, dtype=wanted.as_numpy_dtype))
-    if isinstance(x, complex | str | bytes):
+    if isinstance(x, str | bytes):
         raise ValueError(f"a {type(x).__name__} cannot become a tensor of dualflow: {x!r}")
     return df.constant(np.asarray(x))
 
@@ -97,9 +103,11 @@ def _alike(x: Any) -> list[Any]:
     return [df.cast(p, dtype) for p in parts]
 
 
-def _dtype_of_number(x: bool | int | float) -> df.DType:
+def _dtype_of_number(x: bool | int | float | complex) -> df.DType:
     if isinstance(x, bool):
         return df.bool_
+    if isinstance(x, complex):
+        return df.complex64
     if isinstance(x, int):
         return df.int32 if INT32[0] <= x <= INT32[1] else df.int64
     return to_dtype(floatx())
@@ -136,6 +144,6 @@ def float_of(dtype: Any) -> str:
 
 
 def floating(x: Any) -> df.Tensor:
-    """Return `x` as a floating tensor."""
+    """Return `x` as a floating or complex tensor."""
     x = convert_to_tensor(x)
-    return x if x.dtype.is_floating else df.cast(x, to_dtype(float_of(x.dtype)))
+    return x if x.dtype.is_inexact else df.cast(x, to_dtype(float_of(x.dtype)))

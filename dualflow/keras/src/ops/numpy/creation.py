@@ -112,6 +112,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     wanted = to_dtype(result_type(*map(dtype_of, given)) if dtype is None else dtype)
     if stop is None:
         start, stop = 0, start
+    if wanted.is_complex:
+        raise ValueError(f"arange: `dtype` is {wanted.name}, expected a real dtype")
     if not wanted.is_floating:
         computed = df.int64 if wanted is df.int64 else df.int32
         first, last, by = [x if isinstance(x, int) else convert_to_tensor(x, computed)
@@ -135,7 +137,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, retstep
     if num < 0:
         raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
     wanted = to_dtype(dtype or result_type(dtype_of(start), dtype_of(stop), float))
-    computed = wanted if wanted in (df.float32, df.float64) else df.float32
+    computed = wanted if wanted in (df.float32, df.float64) or wanted.is_complex else df.float32
     low, high = convert_to_tensor(start, computed), convert_to_tensor(stop, computed)
     gaps = num - 1 if endpoint else num
     step = (high - low) / gaps if gaps > 0 else high * float("nan")
@@ -143,7 +145,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: Any = True, retstep
     shape = df.broadcast_to(low + high, (low + high).shape).shape
     share = df.reshape(share, (num, *[1] * len(shape)))
     made = low * (1 - share) + high * share
-    if not wanted.is_floating:
+    if not wanted.is_inexact:
         made = df.floor(made)
     made = df.cast(made, wanted)
     if axis:

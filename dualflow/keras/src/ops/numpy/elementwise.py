@@ -161,6 +161,9 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Any:
 
 def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        return df.complex(*[nan_to_num(part, nan, posinf, neginf)
+                            for part in (df.math.real(x), df.math.imag(x))])
     if not x.dtype.is_floating:
         return x
     largest = x.dtype.max
@@ -176,7 +179,7 @@ def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -
 
 def _exponent(x: Any) -> df.Tensor:
     x = convert_to_tensor(x)
-    return x if x.dtype.is_floating else df.cast(x, to_dtype(floatx()))
+    return x if x.dtype.is_inexact else df.cast(x, to_dtype(floatx()))
 
 
 def exp(x: Any) -> Any:
@@ -313,11 +316,13 @@ def ceil(x: Any) -> Any:
 
 def trunc(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return df.math.trunc(x) if x.dtype.is_floating else x
+    return df.math.trunc(x) if x.dtype.is_inexact else x
 
 
 def round(x: Any, decimals: Any = 0) -> Any:
     x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        return df.complex(round(df.math.real(x), decimals), round(df.math.imag(x), decimals))
     if x.dtype.is_floating:
         scale = 10.0**decimals
         return df.round(x) if decimals == 0 else df.round(x * scale) / scale
@@ -327,29 +332,32 @@ def round(x: Any, decimals: Any = 0) -> Any:
     return df.cast(df.round(df.cast(x, to_dtype(floatx())) / scale) * scale, x.dtype)
 
 
-# --- complex parts of real numbers ---
+# --- parts of complex numbers ---
 
 def real(x: Any) -> Any:
-    return convert_to_tensor(x)
+    return df.math.real(convert_to_tensor(x))
 
 
 def imag(x: Any) -> Any:
-    return df.zeros_like(convert_to_tensor(x))
+    x = convert_to_tensor(x)
+    return df.math.imag(x) if x.dtype.is_complex else df.zeros_like(x)
 
 
 def conjugate(x: Any) -> Any:
-    return convert_to_tensor(x)
+    return df.math.conj(convert_to_tensor(x))
 
 
 conj = conjugate
 
 
 def isreal(x: Any) -> Any:
-    return df.ones_like(convert_to_tensor(x), df.bool_)
+    return df.equal(imag(x), 0)
 
 
 def angle(x: Any) -> Any:
     x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        return df.math.angle(x)
     x = df.cast(x, to_dtype(float_of(x.dtype)))
     flat = df.where(x < 0, convert_to_tensor(math.pi, x.dtype), df.zeros_like(x))
     return df.where(df.math.is_nan(x), x, flat)
@@ -359,27 +367,27 @@ def angle(x: Any) -> Any:
 
 def isfinite(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return df.math.is_finite(x) if x.dtype.is_floating else df.ones_like(x, df.bool_)
+    return df.math.is_finite(x) if x.dtype.is_inexact else df.ones_like(x, df.bool_)
 
 
 def isinf(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return df.math.is_inf(x) if x.dtype.is_floating else df.zeros_like(x, df.bool_)
+    return df.math.is_inf(x) if x.dtype.is_inexact else df.zeros_like(x, df.bool_)
 
 
 def isnan(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return df.math.is_nan(x) if x.dtype.is_floating else df.zeros_like(x, df.bool_)
+    return df.math.is_nan(x) if x.dtype.is_inexact else df.zeros_like(x, df.bool_)
 
 
 def isposinf(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return df.logical_and(isinf(x), x > 0) if x.dtype.is_floating else isinf(x)
+    return df.logical_and(isinf(x), x > 0) if x.dtype.is_inexact else isinf(x)
 
 
 def isneginf(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return df.logical_and(isinf(x), x < 0) if x.dtype.is_floating else isinf(x)
+    return df.logical_and(isinf(x), x < 0) if x.dtype.is_inexact else isinf(x)
 
 
 def signbit(x: Any) -> Any:

@@ -135,7 +135,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, sparse: Any = Fals
 
 def histogram(x: Any, bins: Any = 10, range: Any = None) -> Any:
     x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_inexact:
         x = df.cast(x, df.float32)
     x = df.reshape(x, (-1,))
     if isinstance(bins, int):
@@ -170,7 +170,7 @@ def diagonal(x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
 def trace(x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     from_diagonal = diagonal(x, offset, axis1, axis2)
     name = from_diagonal.dtype.name
-    if not from_diagonal.dtype.is_floating:
+    if not from_diagonal.dtype.is_inexact:
         name = (result_type(name, "int32") if name[0] != "u"
                 else "uint32" if name in ("uint8", "uint16") else name)
     return df.reduce_sum(convert_to_tensor(from_diagonal, name), -1)

@@ -43,7 +43,7 @@ def greater_equal(x1: Any, x2: Any) -> Any:
 
 def isclose(x1: Any, x2: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Any:
     x1, x2 = tensors(x1, x2, dtype=None)
-    if not x1.dtype.is_floating:
+    if not x1.dtype.is_inexact:
         x1, x2 = df.cast(x1, df.float32), df.cast(x2, df.float32)
     near = df.abs(x1 - x2) <= atol + rtol * df.abs(x2)
     finite = df.logical_and(isfinite(x1), isfinite(x2))

@@ -35,7 +35,7 @@ def prod(x: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None) -> 
 
 def mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_inexact:
         x = df.cast(x, to_dtype(result_type(x.dtype.name, "float32")))
     return df.reduce_mean(x, _axes(axis), keepdims)
 
@@ -44,7 +44,7 @@ def var(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     x = convert_to_tensor(x)
     found = df.math.reduce_variance(df.cast(x, to_dtype(result_type(x.dtype.name, "float32"))),
                                     _axes(axis), keepdims)
-    return df.cast(found, to_dtype(result_type(x.dtype.name, float)))
+    return df.cast(found, to_dtype(result_type(x.dtype.real_dtype.name, float)))
 
 
 def std(x: Any, axis: Any = None, keepdims: Any = False) -> Any:

@@ -14,7 +14,7 @@ INFINITY = float("inf")
 def _filled(x: Any, value: float) -> df.Tensor:
     """Return `x` with NaN replaced by a value."""
     x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
+    if not x.dtype.is_inexact:
         return x
     return df.where(isnan(x), convert_to_tensor(value, x.dtype), x)
 
