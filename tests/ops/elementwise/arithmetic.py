@@ -29,7 +29,8 @@ case("square", args=[normal(3, 4)], ref=np.square, dtypes=RING, complex_ulp=3)
 # Two roundings of partial sums of at most three times the largest element.
 case("add_n", args=[[normal(3, 4), normal(3, 4), normal(3, 4)]], ref=sum, dtypes=INTS)
 case("add_n", args=[[normal(3, 4), normal(3, 4), normal(3, 4)]], ref=sum,
-     dtypes=("float32", "complex64"), rel=3e-7, large=[[normal(40_003), normal(40_003), normal(40_003)]])
+     dtypes=("float32", "complex64"), rel=3e-7,
+     large=[[normal(40_003), normal(40_003), normal(40_003)]])
 case("add_n", args=[[normal(3, 4), normal(3, 4), normal(3, 4)]], ref=sum,
      dtypes=("float64", "complex128"), rel=1e-15)
 case("add_n", args=[[normal(5)]], ref=sum, dtypes=FIELD, name="add_n of one")
