@@ -53,8 +53,9 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     [[2.0, 0.0], [1.0, 2.0]]
     """
     x = matrices("cholesky", input, True)
-    return like(_complex_cholesky(x, name=name) if x.dtype.is_complex else
-                apply("cholesky", x, name=name), input)
+    if x.dtype.kind == "complex":
+        return _complex_cholesky(x, name=name)
+    return like(apply("cholesky", x, name=name), input)
 
 
 @gradient("cholesky", saves="output")
@@ -97,7 +98,9 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     ([[2.0, 2.0], [0.5, 1.0]], [1, 0])
     """
     x = matrices("lu", input)
-    factors, p = _complex_lu(x, name=name) if x.dtype.is_complex else apply("lu", x, name=name)
+    if x.dtype.kind == "complex":
+        return _complex_lu(x, name=name)
+    factors, p = apply("lu", x, name=name)
     return like(factors, input), p
 
 
@@ -155,8 +158,9 @@ def qr(input: TensorLike, full_matrices: bool = False,
     """
     x = matrices("qr", input)
     full = bool(full_matrices)
-    return like(_complex_qr(x, full=full, name=name) if x.dtype.is_complex else
-                tuple(apply("qr", x, full=full, name=name)), input)
+    if x.dtype.kind == "complex":
+        return _complex_qr(x, full=full, name=name)
+    return like(tuple(apply("qr", x, full=full, name=name)), input)
 
 
 @gradient("qr", saves="output")

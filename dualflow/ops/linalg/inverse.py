@@ -43,8 +43,9 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     """
     x = matrices("inv", input, True)
     x = turned(x) if adjoint else x
-    return like(_complex_inv(x, name=name) if x.dtype.is_complex else apply("inv", x, name=name),
-                input)
+    if x.dtype.kind == "complex":
+        return _complex_inv(x, name=name)
+    return like(apply("inv", x, name=name), input)
 
 
 @gradient("inv", saves="output")
@@ -69,7 +70,9 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
 
     Notes
     -----
-    The gradient requires the inverse and raises if a matrix is singular.
+    The gradient requires the inverse and raises if a matrix is singular. It is ``g`` times the
+    adjoint of ``det(x) * inv(x)``; TensorFlow's gradient lacks the conjugate of a complex
+    determinant.
 
     Examples
     --------
@@ -78,8 +81,9 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
     8.0
     """
     x = matrices("det", input, True)
-    return like(_complex_det(x, name=name) if x.dtype.is_complex else apply("det", x, name=name),
-                input)
+    if x.dtype.kind == "complex":
+        return _complex_det(x, name=name)
+    return like(apply("det", x, name=name), input)
 
 
 @gradient("det", saves="both")
@@ -113,8 +117,9 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     (-1.0, 2.0794)
     """
     x = matrices("slogdet", input, True)
-    return like(_complex_slogdet(x, name=name) if x.dtype.is_complex else
-                tuple(apply("slogdet", x, name=name)), input)
+    if x.dtype.kind == "complex":
+        return _complex_slogdet(x, name=name)
+    return like(tuple(apply("slogdet", x, name=name)), input)
 
 
 @gradient("slogdet", saves="inputs")

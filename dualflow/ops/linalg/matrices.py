@@ -21,12 +21,13 @@ __all__ = ["like", "matrices", "turned"]
 def matrices(op: str, x: TensorLike, square: bool = False) -> Tensor:
     """Check matrices and return them as float32, float64, complex64 or complex128."""
     a = as_tensor(x, None, op)
-    if not a.dtype.is_inexact:
-        raise DTypeError(f"{op}: {a.dtype.name}, expected a floating or complex dtype")
+    dtype = a.dtype
+    if dtype.kind != "float" and dtype.kind != "complex":
+        raise DTypeError(f"{op}: {dtype.name}, expected a floating or complex dtype")
     if a.ndim < 2 or (square and not same_size(a.shape[-1], a.shape[-2])):
         wanted = "square matrices" if square else "matrices, the last two dimensions"
         raise ShapeError(f"{op}: shape {tuple(a.shape)}, expected {wanted}")
-    return cast(a, dtypes.float32) if a.dtype.itemsize == 2 else a
+    return cast(a, dtypes.float32) if dtype.itemsize == 2 else a
 
 
 def like(result: Any, x: TensorLike) -> Any:

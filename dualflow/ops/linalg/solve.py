@@ -24,10 +24,14 @@ def _pair(op: str, matrix: TensorLike, rhs: TensorLike) -> tuple[Tensor, Tensor]
     if a.dtype is not b.dtype:
         raise DTypeError(f"{op}: matrix is {a.dtype.name} and rhs {b.dtype.name}, expected the "
                          "same")
-    if a.dtype.is_complex and not same_shape(a.shape[:-1], b.shape[:-1]):
+    return a, b
+
+
+def _check_shapes(op: str, a: Tensor, b: Tensor) -> None:
+    """Check the shapes of complex equations; those of real ones are checked in C."""
+    if not same_shape(a.shape[:-1], b.shape[:-1]):
         raise ShapeError(f"{op}: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, "
                          "expected equal shapes except for the last dimension")
-    return a, b
 
 
 def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False,
@@ -57,7 +61,8 @@ def solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False,
     [[1.0], [0.5]]
     """
     a, b = _pair("solve", matrix, rhs)
-    if a.dtype.is_complex:
+    if a.dtype.kind == "complex":
+        _check_shapes("solve", a, b)
         return _complex_solve(a, b, adjoint=bool(adjoint), name=name)
     factors, p = apply("lu", a)
     return like(apply("solve", a, factors, p, b, adjoint=bool(adjoint), name=name), rhs)
@@ -114,7 +119,8 @@ def triangular_solve(matrix: TensorLike, rhs: TensorLike, lower: bool = True,
 
 def _substitute(a: Tensor, b: Tensor, lower: bool, adjoint: bool,
                 name: str | None = None) -> Tensor:
-    if a.dtype.is_complex:
+    if a.dtype.kind == "complex":
+        _check_shapes("triangular_solve", a, b)
         return _complex_triangular_solve(a, b, lower=lower, adjoint=adjoint, name=name)
     return apply("triangular_solve", a, b, lower=lower, adjoint=adjoint, name=name)
 

@@ -113,7 +113,8 @@ def test_inverses_and_determinants(n, dtype):
     error = (n + norm(a) * norm(inverse)) * np.finfo(dtype).eps     # the condition of the matrix
     np.testing.assert_allclose(sign.item(), wanted[0], atol=error)
     np.testing.assert_allclose(log_abs.item(), wanted[1], atol=error)
-    np.testing.assert_allclose(L.det(a).item(), np.linalg.det(a), rtol=1e-3)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(L.det(a).item(), np.linalg.det(a), rtol=1e-3)
     assert log_abs.dtype is sign.dtype.real_dtype
 
 

@@ -6,6 +6,8 @@ import pytest
 
 import dualflow as df
 
+pytestmark = pytest.mark.filterwarnings("ignore:logm result may be inaccurate")
+
 rng = np.random.default_rng(0)
 L = df.linalg
 
