@@ -127,11 +127,13 @@ ROW = re.compile(r"^\| (`[^|]+`) \| `([^|]+)` \| .* \|$", re.M)
 
 
 def test_files_of_a_dtype():
-    """The guide for dtypes names the files that name bfloat16, and quotes a line of each."""
-    rows = ROW.findall(guides.page("adding_a_dtype.md"))
-    listed = {path: entry for paths, entry in rows for path in guides.files_of(paths)}
-    assert len(listed) > 30
-    for path, entry in listed.items():
+    """The guide for dtypes names the files that name bfloat16, and files for complex numbers; it
+    quotes a line of each."""
+    page, _, of_complex = guides.page("adding_a_dtype.md").partition("\nComplex numbers are pairs")
+    listed, others = [{path: entry for paths, entry in ROW.findall(part)
+                       for path in guides.files_of(paths)} for part in (page, of_complex)]
+    assert len(listed) > 30 and len(others) > 10
+    for path, entry in [*listed.items(), *others.items()]:
         assert entry in (guides.ROOT / path).read_text(), f"{path} does not contain {entry}"
     found = guides.files_matching("(?i)bfloat16|(?<!avx512)(?<!avx10_2)(?<!_512)bf16", "setup.py",
                                   "csrc", "dualflow")
