@@ -143,7 +143,7 @@ def test_files_of_a_dtype():
 def test_dtype_tables_agree():
     """The tables of dtypes in C and in Python have the same rows."""
     table = (guides.ROOT / "csrc/base/dtype.c").read_text()
-    rows = re.findall(r'\[DF_(\w+)\] = \{"(\w+)", "(\w*)", (\d+), DF_KIND_(\w+)\}', table)
+    rows = re.findall(r'\[DF_(\w+)\] = \{"(\w+)", "([^"]*)", (\d+), DF_KIND_(\w+)\}', table)
     order = re.findall(r"^    DF_([A-Z]+\d*)\b", (guides.ROOT / "csrc/base/dtype.h").read_text()
                        .partition("} df_dtype;")[0], re.M)
     assert order == [row[0] for row in rows] == [d.short_name for d in ALL]
