@@ -127,11 +127,13 @@ ROW = re.compile(r"^\| (`[^|]+`) \| `([^|]+)` \| .* \|$", re.M)
 
 
 def test_files_of_a_dtype():
-    """The guide for dtypes names the files that name bfloat16, and quotes a line of each."""
-    rows = ROW.findall(guides.page("adding_a_dtype.md"))
-    listed = {path: entry for paths, entry in rows for path in guides.files_of(paths)}
-    assert len(listed) > 30
-    for path, entry in listed.items():
+    """The guide for dtypes names the files that name bfloat16, and files for complex numbers; it
+    quotes a line of each."""
+    page, _, of_complex = guides.page("adding_a_dtype.md").partition("\nComplex numbers are pairs")
+    listed, others = [{path: entry for paths, entry in ROW.findall(part)
+                       for path in guides.files_of(paths)} for part in (page, of_complex)]
+    assert len(listed) > 30 and len(others) > 10
+    for path, entry in [*listed.items(), *others.items()]:
         assert entry in (guides.ROOT / path).read_text(), f"{path} does not contain {entry}"
     found = guides.files_matching("(?i)bfloat16|(?<!avx512)(?<!avx10_2)(?<!_512)bf16", "setup.py",
                                   "csrc", "dualflow")
@@ -141,7 +143,7 @@ def test_files_of_a_dtype():
 def test_dtype_tables_agree():
     """The tables of dtypes in C and in Python have the same rows."""
     table = (guides.ROOT / "csrc/base/dtype.c").read_text()
-    rows = re.findall(r'\[DF_(\w+)\] = \{"(\w+)", "(\w*)", (\d+), DF_KIND_(\w+)\}', table)
+    rows = re.findall(r'\[DF_(\w+)\] = \{"(\w+)", "([^"]*)", (\d+), DF_KIND_(\w+)\}', table)
     order = re.findall(r"^    DF_([A-Z]+\d*)\b", (guides.ROOT / "csrc/base/dtype.h").read_text()
                        .partition("} df_dtype;")[0], re.M)
     assert order == [row[0] for row in rows] == [d.short_name for d in ALL]

@@ -332,7 +332,7 @@ def test_documentation_lists_the_codes():
     text = (ROOT / "csrc/base/dtype.h").read_text()
     dtypes = re.findall(r"^    DF_([A-Z]+\d*)\b", text[:text.index("DF_N_DTYPES")], re.M)
     assert dtypes == ["BOOL", "U8", "U16", "U32", "U64", "I8", "I16", "I32", "I64", "F16", "BF16",
-                      "F32", "F64"], "files contain these numbers: append new dtypes"
+                      "F32", "F64", "C64", "C128"], "files contain these numbers: append new dtypes"
     for header, name in (("exec/program.h", "DF_SLOT_"), ("model/model.h", "DF_FROM_")):
         text = (ROOT / "csrc" / header).read_text()
         for k, kind in enumerate(re.findall(rf"^    {name}(\w+)", text, re.M)):

@@ -61,6 +61,26 @@ def case_reductions():
             same_bits(d.allreduce(given(d.rank(), (7, 3), dtype), op), want)
 
 
+def case_complex_numbers():
+    """The parts are added; there is no maximum, minimum or product."""
+    for dtype in ("complex64", "complex128"):
+        part = df.as_dtype(dtype).real_dtype.name
+        xs = [df.complex(given(r, (7, 3), part), given(r + 9, (7, 3), part))
+              for r in range(d.size())]
+        want = tree(df.add, xs)
+        same_bits(d.allreduce(xs[d.rank()], "sum"), want)
+        same_bits(d.allreduce(xs[d.rank()]), want / float(d.size()))
+        same_bits(d.broadcast(xs[d.rank()], 0), xs[0])
+        with df.GradientTape() as tape:
+            tape.watch(xs[d.rank()])
+            y = d.allreduce(xs[d.rank()], "sum")
+        g = tape.gradient(y, xs[d.rank()], output_gradients=xs[d.rank()])
+        same_bits(g, want)
+        for op in ("max", "min", "product"):
+            with pytest.raises(df.errors.DTypeError, match=f"no {op} of {dtype}"):
+                d.allreduce(xs[0], op)
+
+
 def case_bools():
     x = df.constant([True, False, d.rank() == 0])
     assert d.allreduce(x, "max").tolist() == [True, False, True]

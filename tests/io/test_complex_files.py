@@ -1,4 +1,4 @@
-"""Complex tensors in files: checkpoints, TensorProto messages, saved models, data, summaries."""
+"""Complex tensors in checkpoints, TensorProto messages, saved models, datasets and summaries."""
 
 import struct
 
