@@ -13,11 +13,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dualflow._core import Tensor, Variable
+from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.graph.trace.trace import suspended
 from dualflow.io.content import TensorFile
 from dualflow.io.object_graph import SLOTS, Tracked, join, public, resolved
 from dualflow.modules import waiting
+from dualflow.ops.elementwise.cast import cast
 
 if TYPE_CHECKING:
     from dualflow.io.checkpoint import Checkpoint
@@ -109,9 +111,13 @@ class Restoration:
         for name, theirs in match.pairs.items():
             value = self._tensors[theirs]
             if name in found.variables:
-                found.variables[name].assign(value)
+                variable = found.variables[name]
+                variable.assign(value if value.dtype is variable.dtype
+                                else cast(value, variable.dtype))
             else:
                 found.arrays[name][...] = value.numpy()
+        for name, of in match.masters.items():
+            found.variables[name].assign(cast(found.variables[of], float32))
         for path, optimizer in found.optimizers.items():
             kept = {of: {slot: self._tensors[name] for slot, name in names.items()}
                     for of, names in match.kept[path].items()}
@@ -181,6 +187,12 @@ class Match:
         variable, the names of its slots in the file.
     slots : dict of str to str
         The names that these slots will have, by their names in the file.
+    masters : dict of str to str
+        For each float32 master without a value in the file: the name of its variable, which has
+        one.
+    later : set of str
+        Names of masters without a value in the file that do not exist yet: the optimizer creates
+        them from the variables.
     """
 
     def __init__(self, found: Tracked, rest: Restoration) -> None:
@@ -204,11 +216,23 @@ class Match:
         back = {theirs: name for name, theirs in self.pairs.items()}
         for theirs in rest.kinds:
             if theirs in back:
-                self._compare(theirs, self._have[back[theirs]])
+                name = back[theirs]
+                self._compare(theirs, self._have[name], found.slot_in(name) is not None)
         known = set(rest.names.values())
+        self.masters: dict[str, str] = {}
+        for name in self._have:
+            slot = None if name in self.pairs else found.slot_in(name)
+            if slot is not None and isinstance(slot.of, Variable) and (
+                    slot.name == found.optimizers[slot.optimizer].master) and (
+                    found.names[slot.of] in self.pairs):
+                self.masters[name] = found.names[slot.of]
+        self.later = {join(path, f"{SLOTS}/{optimizer.master}/{found.names[of]}")
+                 for path, optimizer in found.optimizers.items()
+                 for of, names in self.kept[path].items() if isinstance(of, Variable)
+                 and of.dtype.is_reduced_float and optimizer.master not in names}
         self.missing: list[str] = [
             name for name in self._have if name not in self.pairs and name not in known
-            and name not in found.optional]
+            and name not in found.optional and name not in self.masters]
         self.missing += [name for name in found.states
                          if name not in self.states and name not in known]
         for path, optimizer in found.optimizers.items():
@@ -239,15 +263,18 @@ class Match:
                     f"@{slot.of}" if isinstance(slot.of, int) else found.names[slot.of]))
                 if isinstance(slot.of, Variable):
                     optimizer = found.optimizers[slot.optimizer]
-                    self._compare(theirs, optimizer.slot_value(slot.name, slot.of))
+                    self._compare(theirs, optimizer.slot_value(slot.name, slot.of), True)
 
     def names(self) -> dict[str, str]:
         """Return the names of all objects that are restored, by their names in the file."""
         pairs = [*self.pairs.items(), *self.states.items()]
-        return {**self.slots, **{theirs: name for name, theirs in pairs}}
+        return {**self.slots, **{theirs: name for name, theirs in pairs},
+                **{name: name for name in (*self.masters, *self.later)}}
 
-    def _compare(self, name: str, mine: Any) -> None:
+    def _compare(self, name: str, mine: Any, slot: bool) -> None:
         dtype, shape = self._rest.kinds[name]
+        if slot and as_dtype(dtype).is_reduced_float and mine.dtype is float32:
+            dtype = "float32"           # an earlier version had 16-bit slots, which are widened
         if (dtype, shape) != (str(mine.dtype), tuple(mine.shape)):
             self.other.append(f"{name} is {dtype} {shape} in the checkpoint, {mine.dtype} "
                               f"{tuple(mine.shape)} here")

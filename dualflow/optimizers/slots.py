@@ -91,6 +91,8 @@ class Slots(Options):
     def _new_slot(self, slot: str, var: df.Variable, value: df.Tensor,
                   kept: df.Tensor | None) -> df.Variable:
         if kept is not None:
+            if kept.dtype.is_reduced_float and value.dtype is df.float32:
+                kept = df.cast(kept, df.float32)        # saved before slots were float32
             if (kept.shape, kept.dtype) != (value.shape, value.dtype):
                 raise InvalidArgumentError(
                     f"{self.name}: a checkpoint has {kept.dtype} {kept.shape} as {slot} of "

@@ -8,7 +8,7 @@ import pytest
 
 import dualflow as df
 from dualflow._core import apply, set_num_threads
-from dualflow.errors import DTypeError, ShapeError
+from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.state.optimizer import sgd_update
 
 HALVES = "bfloat16", "float16"
@@ -267,3 +267,51 @@ def test_16_bit_gradients_of_float32_variables(dtype):
         apply("momentum_update", v, m, grad, df.constant(0.1), momentum=0.9, nesterov=True)
         found.append([v, m])
     same_bits(*found)
+
+
+class Holder(df.Module):
+    """An optimizer as a checkpoint of an earlier version contains it: slots have 16 bits."""
+
+    def __init__(self, optimizer, v):
+        super().__init__()
+        self.iterations, self.learning_rate = optimizer.iterations, optimizer.learning_rate
+        self.slots = {name: {"v": df.Variable(df.cast(slot, v.dtype))}
+                      for name, slot in optimizer.slots[v].items() if name != "master"}
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("built", [False, True])
+def test_slots_of_16_bits_are_widened(tmp_path, half, built):
+    def step(v, optimizer):
+        optimizer.apply_gradients([(df.constant([0.3, -7.], half), v)])
+
+    v, optimizer = df.Variable([1., 2.], dtype=half, name="v"), df.optimizers.Adam(0.1)
+    step(v, optimizer)
+    holder = Holder(optimizer, v)
+    path = df.train.Checkpoint(v=v, optimizer=holder).save(str(tmp_path / "c"))
+    assert dict(df.train.list_variables(path)).keys() >= {"optimizer/slots/m/v", "v"}
+    again, other = df.Variable([5., 6.], dtype=half, name="v"), df.optimizers.Adam(0.1)
+    if built:
+        step(again, other)
+    status = df.train.Checkpoint(v=again, optimizer=other).restore(path)
+    other.build([again])
+    assert status.unmatched == []
+    slots = other.slots[again]
+    for name, held in holder.slots.items():
+        assert slots[name].dtype == "float32"
+        assert slots[name].tolist() == df.cast(held["v"], "float32").tolist()
+    assert slots["master"].tolist() == df.cast(v, "float32").tolist()
+    assert again.tolist() == v.tolist()
+    step(again, other)
+    assert again.tolist() != v.tolist() and np.isfinite(slots["master"].numpy()).all()
+
+
+def test_a_variable_of_another_dtype_is_refused(tmp_path):
+    """Only slots are converted: a file of a 16-bit variable does not fit a float32 variable."""
+    v, optimizer = df.Variable([1., 2.], dtype="bfloat16", name="v"), df.optimizers.Adam(0.1)
+    optimizer.apply_gradients([(df.ones([2], "bfloat16"), v)])
+    path = df.train.Checkpoint(v=v, optimizer=optimizer).save(str(tmp_path / "c"))
+    wide = df.Variable([3., 4.], name="v")
+    with pytest.raises(InvalidArgumentError, match="v is bfloat16 .* in the checkpoint, float32"):
+        df.train.Checkpoint(v=wide, optimizer=df.optimizers.Adam(0.1)).restore(path)
+    assert wide.tolist() == [3., 4.]
