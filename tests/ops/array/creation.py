@@ -6,7 +6,7 @@ case("broadcast_to", function="fill", args=[(2, 3), normal()], ref=np.full, dtyp
      grad=(1,))
 case("broadcast_to", function="zeros_like", args=[normal(2, 3)], ref=np.zeros_like, dtypes=MOVABLE,
      grad=())
-case("broadcast_to", function="ones_like", args=[normal(2, 0)], ref=np.ones_like, dtypes=ANY,
+case("broadcast_to", function="ones_like", args=[normal(2, 0)], ref=np.ones_like, dtypes=MOVABLE,
      grad=())
 case("one_hot", args=[sample((2, 3), 0, 4), 4], kwargs={"axis": 1}, dtypes=INTS,
      ref=lambda i, depth, axis: np.moveaxis(np.eye(9)[i][..., :depth], -1, axis), grad=())

@@ -15,7 +15,7 @@ def unless_zero(f):
 
 
 case("multiply_no_nan", args=[normal(3, 4), normal(4)], ref=unless_zero(np.multiply),
-     function="math.multiply_no_nan", grad=(0, 1))
+     function="math.multiply_no_nan", grad=(0, 1), dtypes=FIELD, complex_ulp=3)
 # rounded twice
 case("squared_difference", args=[normal(3, 4), normal(4)], function="math.squared_difference",
      ref=lambda a, b: (a - b) * np.conj(a - b), dtypes=RING, grad=(0, 1), ulp=2, complex_ulp=3)

@@ -1,15 +1,24 @@
 import numpy as np
 
-from tests.ops.case import FLOATS, INTS, case, normal, positive, sample
+from tests.ops.case import FIELD, INTS, case, normal, positive, sample
 
 # docs/numerics.md lists the measured errors of these formulas.
-case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2)
-case("expm1", args=[normal(3, 4)], ref=np.expm1, function="math.expm1", ulp=2)
-case("log", args=[positive(3, 4)], ref=np.log, ulp=2)
-case("log1p", args=[positive(3, 4)], ref=np.log1p, function="math.log1p", ulp=2)
-case("sqrt", args=[positive(3, 4)], ref=np.sqrt)
-case("rsqrt", args=[positive(3, 4)], ref=lambda x: 1 / np.sqrt(x), function="math.rsqrt", ulp=1.5)
-case("pow", args=[positive(3, 4), normal(4)], ref=np.power, dtypes=FLOATS, grad=(0, 1), ulp=2)
+case("exp", args=[normal(3, 4)], ref=np.exp, ulp=2,
+     dtypes=FIELD, complex_ulp=6)
+case("expm1", args=[normal(3, 4)], ref=np.expm1, function="math.expm1", ulp=2,
+     dtypes=FIELD, complex_ulp=6)
+case("log", args=[positive(3, 4)], ref=np.log, ulp=2,
+     dtypes=FIELD, complex_ulp=6)
+case("log1p", args=[positive(3, 4)], ref=np.log1p, function="math.log1p", ulp=2,
+     dtypes=FIELD, complex_ulp=6)
+case("sqrt", args=[positive(3, 4)], ref=np.sqrt,
+     dtypes=FIELD, complex_ulp=6)
+case("rsqrt", args=[positive(3, 4)], ref=lambda x: 1 / np.sqrt(x), function="math.rsqrt", ulp=1.5,
+     dtypes=FIELD, complex_ulp=6)
+case("pow", args=[positive(3, 4), normal(4)], ref=np.power, dtypes=FIELD, grad=(0, 1), ulp=2,
+     complex_ulp=40)
+
+
 def power(x, exponent):
     """Return x to the power of a number by C's pow; for some numbers NumPy computes roots."""
     return np.power(x, np.full(x.shape, exponent, x.dtype))

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import NUMBERS, case, sample
+from tests.ops.case import FIELD, NUMBERS, case, sample
 
 X = sample((3, 4), -9, 9)
 
@@ -11,6 +11,9 @@ case("round", args=[X], ref=lambda x: x, dtypes=NUMBERS[2:], grad=())
 case("round", args=[np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])], ref=np.rint, grad=(),
      function="math.rint", dtypes=("float64",), name="rint of halves")
 case("trunc", args=[X], ref=np.trunc, function="math.trunc", grad=())
-case("is_nan", args=[X], ref=np.isnan, function="math.is_nan", grad=())
-case("is_inf", args=[X], ref=np.isinf, function="math.is_inf", grad=())
-case("is_finite", args=[X], ref=np.isfinite, function="math.is_finite", grad=())
+case("is_nan", args=[X], ref=np.isnan, function="math.is_nan", grad=(),
+     dtypes=FIELD)
+case("is_inf", args=[X], ref=np.isinf, function="math.is_inf", grad=(),
+     dtypes=FIELD)
+case("is_finite", args=[X], ref=np.isfinite, function="math.is_finite", grad=(),
+     dtypes=FIELD)

@@ -90,7 +90,7 @@ case("tensor_scatter_nd_max", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
 # Updates of 0 target the same element as others, once a single one and once two.
 WITH_ZEROS = np.array([[0, 2, 0], [3, 4, 5], [6, 0, 0], [7, 0, 8]], float)
 case("tensor_scatter_nd_mul", args=[normal(3, 2, 5), PAIRS, normal(4, 5)],
-     ref=np_scatter(np.multiply), dtypes=NUMBERS, grad=(0, 2), rel=1e-6)
+     ref=np_scatter(np.multiply), dtypes=RING, grad=(0, 2), rel=1e-6)
 case("tensor_scatter_nd_mul", args=[normal(3, 2, 3), PAIRS, WITH_ZEROS], dtypes=("float64",),
      ref=np_scatter(np.multiply), grad=(), name="tensor_scatter_nd_mul by zeros")
 case("where_indices", args=[normal(3, 4)], function="where", ref=np.argwhere,

@@ -1,9 +1,9 @@
 import numpy as np
 
 import dualflow as df
-from tests.ops.case import case, normal, sample
+from tests.ops.case import COMPLEX, case, normal, sample
 
-DTYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64")
+DTYPES = ("float32", "float64", "int32", "int64", "uint32", "uint64", *COMPLEX)
 
 
 def product(a, b, transpose_a=False, transpose_b=False):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import NUMBERS, RING, case, normal
+from tests.ops.case import FIELD, RING, case, normal
 
 
 def running(f, identity):
@@ -21,7 +21,7 @@ ATTRS = [{"axis": axis, "exclusive": exclusive, "reverse": reverse}
 for kwargs in ATTRS:
     case("cumsum", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumsum, 0), dtypes=RING,
          rel=1e-6, large=[normal(301, 257)])
-    case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumprod, 1), dtypes=NUMBERS,
+    case("cumprod", args=[normal(5, 4)], kwargs=kwargs, ref=running(np.cumprod, 1), dtypes=RING,
          function="math.cumprod", rel=1e-6)
     case("cumulative_logsumexp", args=[normal(5, 4)], kwargs=kwargs, rel=1e-6,
          ref=lambda x, **how: np.log(running(np.cumsum, 0)(np.exp(x), **how)),
@@ -44,5 +44,5 @@ for _exclusive in (False, True):
     for _reverse in (False, True):
         case("cumulative_recurrence", args=[normal(4, 5), normal(4, 5), -1, _exclusive, _reverse],
              function="ops.reduction.cumulative.cumulative_recurrence", ref=np_recurrence,
-             grad=(0, 1),
+             grad=(0, 1), dtypes=FIELD,
              rel=1e-6)

@@ -40,7 +40,7 @@ def reduction(op, ref, dtypes, function=None, has_gradient=lambda kwargs: True):
 reduction("reduce_sum", same_dtype(np.sum), RING)
 reduction("reduce_max", over(np.max), NUMBERS)
 reduction("reduce_min", over(np.min), NUMBERS)
-reduction("reduce_prod", same_dtype(np.prod), NUMBERS)
+reduction("reduce_prod", same_dtype(np.prod), RING)
 reduction("reduce_logsumexp", logsumexp, FLOATS)
 case("reduce_sum", args=[positive(70_003)], ref=over(np.sum), rel=REL)
 case("reduce_sum", args=[normal(2, 3, 2, 3, 2)], kwargs={"axis": (0, 2, 4)}, ref=over(np.sum),

@@ -1,6 +1,6 @@
 import numpy as np
 
-from tests.ops.case import BOOL, FLOATS, NUMBERS, case, normal, positive
+from tests.ops.case import BOOL, FLOATS, RING, case, normal, positive
 from tests.ops.reduction.reduce import REL, over, reduction
 
 
@@ -14,7 +14,7 @@ def wide_mean(x, axis=None, keepdims=False):
     return np.mean(x, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
-reduction("reduce_mean", wide_mean, NUMBERS + BOOL)
+reduction("reduce_mean", wide_mean, RING + BOOL)
 reduction("reduce_variance", over(np.var), FLOATS, "math.reduce_variance")
 # The deviation of one value is 0, where it has no derivative.
 reduction("reduce_std", over(np.std), FLOATS, "math.reduce_std",
