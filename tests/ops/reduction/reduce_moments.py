@@ -10,7 +10,7 @@ def euclidean(x, axis=None, keepdims=False):
 
 def wide_mean(x, axis=None, keepdims=False):
     """Return the mean; integers are averaged in float32, int64 in float64."""
-    dtype = x.dtype if x.dtype.kind == "f" else "float64" if x.dtype == "int64" else "float32"
+    dtype = x.dtype if x.dtype.kind in "fc" else "float64" if x.dtype == "int64" else "float32"
     return np.mean(x, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
