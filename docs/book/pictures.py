@@ -1,0 +1,99 @@
+"""The pictures of the book as SVG, one function per chapter; docs/ext/book.py writes them.
+
+Each function draws boxes, lines and texts with integer coordinates, so that a picture changes only
+with this file or with the code of the chapter that it shows.
+"""
+
+from xml.sax.saxutils import escape
+
+BLUE, GREEN, ORANGE, GREY, WHITE = "#cfe2f3", "#d9ead3", "#fce5cd", "#eeeeee", "#ffffff"
+INK = "#333333"
+
+
+class Picture:
+    """A list of SVG elements in the order in which they are painted."""
+
+    def __init__(self, width, height):
+        self.size = width, height
+        self.parts = []
+
+    def box(self, x, y, w, h, text="", fill=BLUE, dashed=False):
+        style = ' stroke-dasharray="4 3"' if dashed else ""
+        self.parts.append(f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="4" fill="{fill}" '
+                          f'stroke="{INK}"{style}/>')
+        lines = text.split("\n") if text else []
+        for k, line in enumerate(lines):
+            self.text(x + w // 2, y + h // 2 + 5 + 16 * k - 8 * (len(lines) - 1), line)
+
+    def text(self, x, y, text, anchor="middle", size=13):
+        self.parts.append(f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}">'
+                          f"{escape(text)}</text>")
+
+    def arrow(self, *points, dashed=False):
+        path = " ".join(f"{x},{y}" for x, y in points)
+        style = ' stroke-dasharray="4 3"' if dashed else ""
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{INK}" '
+                          f'marker-end="url(#tip)"{style}/>')
+
+    def line(self, x1, y1, x2, y2, dashed=False):
+        style = ' stroke-dasharray="4 3"' if dashed else ""
+        self.parts.append(f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{INK}"{style}/>')
+
+    def svg(self):
+        width, height = self.size
+        tip = ('<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+               f'markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="{INK}"/></marker>'
+               "</defs>")
+        body = "\n".join(self.parts)
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                f'width="{width}" height="{height}" font-family="sans-serif" fill="{INK}">\n'
+                f'{tip}\n<rect width="{width}" height="{height}" fill="{WHITE}"/>\n'
+                f"{body}\n</svg>\n")
+
+
+def ch01_tensors():
+    p = Picture(640, 210)
+    p.box(20, 85, 90, 40, "add(a, b)", GREY)
+    p.box(160, 85, 110, 40, "apply", BLUE)
+    p.arrow((110, 105), (160, 105))
+    p.box(150, 10, 130, 40, "op table: OPS", GREEN)
+    p.arrow((215, 50), (215, 85))
+    p.text(222, 72, "record of add", "start", 12)
+    p.box(340, 85, 120, 40, "Operation", ORANGE)
+    p.arrow((270, 105), (340, 105))
+    p.box(510, 140, 110, 30, "Execution", BLUE)
+    p.box(510, 100, 110, 30, "GradientTape", WHITE, dashed=True)
+    p.box(510, 60, 110, 30, "Graph", WHITE, dashed=True)
+    p.text(565, 48, "interpreters", size=12)
+    p.arrow((460, 105), (485, 105), (485, 155), (510, 155))
+    p.text(565, 190, "runs the kernel", size=12)
+    return p
+
+
+def ch02_tape():
+    """The graph of y = a * b / (a + b), and the cotangents of the backward pass."""
+    p = Picture(640, 330)
+    boxes = {"a": (60, 250), "b": (260, 250), "a * b": (60, 140), "a + b": (260, 140),
+             "y": (160, 30)}
+    for name, (x, y) in boxes.items():
+        p.box(x, y, 90, 36, name, GREY if name in "ab" else BLUE)
+    for begin, end in [((105, 250), (105, 176)), ((125, 250), (285, 176)),
+                       ((290, 250), (130, 176)), ((305, 250), (305, 176)),
+                       ((105, 140), (185, 66)), ((305, 140), (225, 66))]:
+        p.arrow(begin, end)
+    p.text(205, 318, "forward: from the bottom to the top", size=12)
+    p.text(510, 22, "cotangents, in the order of the backward pass", size=12)
+    rows = [("y", "1"), ("a * b", "1 / (a + b) = 0.05"), ("a + b", "-y / (a + b) = -0.1875"),
+            ("a", "0.05 b - 0.1875 = 0.0625"), ("b", "0.05 a - 0.1875 = 0.5625")]
+    for k, (name, value) in enumerate(rows):
+        p.box(400, 36 + 50 * k, 60, 36, name, GREY if name in "ab" else BLUE)
+        p.box(460, 36 + 50 * k, 170, 36, value, ORANGE)
+    p.text(510, 305, "a and b are read twice: two terms", size=12)
+    return p
+
+
+DRAWINGS = [ch01_tensors, ch02_tape]
+
+
+def draw_all():
+    return {f"{draw.__name__}.svg": draw().svg() for draw in DRAWINGS}
