@@ -22,6 +22,7 @@ from tests.test_site import loaded
 book = loaded("book")
 CHAPTERS = book.chapters()
 SOLUTIONS = book.BOOK / "solutions"
+MNIST = guides.ROOT.parent / "shared/data/mnist"
 STALE = "run python docs/ext/book.py"
 needs_compiler = pytest.mark.skipif(not works(COMPILER), reason="needs a C compiler")
 
@@ -66,7 +67,8 @@ def test_pictures_are_up_to_date():
 
 
 @pytest.mark.parametrize("chapter", marked(CHAPTERS))
-def test_file_runs_alone(chapter):
+def test_file_runs_alone(chapter, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [f"{chapter}.py"])
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         runpy.run_path(str(book.CODE / f"{chapter}.py"), run_name="__main__")
@@ -132,6 +134,21 @@ def test_references(page):
     if page.startswith("ch"):
         real = text.partition("## Where this lives in dualflow")[2].partition("\n## ")[0]
         assert len(guides.links(real)) >= 4
+
+
+@pytest.mark.parametrize("data", ["generated", "uci", "mnist"])
+def test_training_reaches_95_percent(data):
+    training = importlib.import_module("ch03_training")
+    if data == "mnist":
+        if not MNIST.exists():
+            pytest.skip(f"{MNIST} does not exist")
+        history = training.train(*training.read_mnist(MNIST), epochs=5, hidden=128)[1]
+    elif data == "uci":
+        pytest.importorskip("sklearn")
+        history = training.train(*training.read_uci())[1]
+    else:
+        history = training.train(*training.generate(1500))[1]
+    assert history[-1] >= 0.95
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

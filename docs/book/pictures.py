@@ -92,7 +92,30 @@ def ch02_tape():
     return p
 
 
-DRAWINGS = [ch01_tensors, ch02_tape]
+def ch03_training():
+    p = Picture(640, 220)
+    p.box(20, 30, 110, 40, "images, labels", GREY)
+    p.box(20, 130, 110, 40, "parameters", GREY)
+    p.box(180, 30, 110, 40, "forward pass", BLUE)
+    p.arrow((130, 50), (180, 50))
+    p.arrow((130, 140), (155, 140), (155, 60), (180, 60))
+    p.box(350, 30, 90, 40, "loss", ORANGE)
+    p.arrow((290, 50), (350, 50))
+    p.box(180, 130, 110, 40, "tape", GREEN)
+    p.arrow((235, 70), (235, 130))
+    p.text(243, 104, "records", "start", 12)
+    p.box(350, 130, 110, 40, "backward pass", BLUE)
+    p.arrow((290, 150), (350, 150))
+    p.arrow((395, 70), (395, 130))
+    p.box(520, 130, 100, 40, "p - rate * g", BLUE)
+    p.arrow((460, 150), (520, 150))
+    p.text(490, 143, "g", size=12)
+    p.arrow((570, 170), (570, 205), (75, 205), (75, 170))
+    p.text(320, 199, "new parameters: the arguments of the next step", size=12)
+    return p
+
+
+DRAWINGS = [ch01_tensors, ch02_tape, ch03_training]
 
 
 def draw_all():
