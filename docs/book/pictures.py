@@ -115,7 +115,30 @@ def ch03_training():
     return p
 
 
-DRAWINGS = [ch01_tensors, ch02_tape, ch03_training]
+def ch04_tracing():
+    p = Picture(640, 220)
+    p.box(20, 90, 90, 40, "call", GREY)
+    p.box(150, 90, 130, 40, "key: shapes,\nvalues, state", BLUE)
+    p.arrow((110, 110), (150, 110))
+    p.box(490, 90, 120, 40, "run the program", GREEN)
+    p.arrow((280, 110), (490, 110))
+    p.text(385, 104, "key is known", size=12)
+    p.box(180, 165, 70, 36, "trace", ORANGE)
+    p.arrow((215, 130), (215, 165))
+    p.text(225, 152, "key is new", "start", 12)
+    p.box(300, 165, 70, 36, "passes", WHITE, dashed=True)
+    p.box(420, 165, 70, 36, "build", ORANGE)
+    p.arrow((250, 183), (300, 183))
+    p.arrow((370, 183), (420, 183))
+    p.arrow((490, 183), (550, 183), (550, 130))
+    p.text(335, 215, "chapters 5 and 6", size=11)
+    p.box(150, 20, 130, 40, "Python function", GREY)
+    p.arrow((215, 60), (215, 90), dashed=True)
+    p.text(290, 45, "runs only during the trace", "start", 12)
+    return p
+
+
+DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing]
 
 
 def draw_all():

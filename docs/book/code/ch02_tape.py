@@ -34,11 +34,15 @@ class Interpreter:
 class Symbol(Tensor):
     """A tensor without elements: an output of an operation in a graph."""
 
-    def __init__(self, shape, operation):
+    def __init__(self, shape, operation):           # without Tensor.__init__, which needs data
         self.shape, self.operation = shape, operation
 
     def __repr__(self):
         return f"Symbol({self.operation.op.name}, {self.shape})"
+
+    @property
+    def data(self):
+        raise TypeError(f"{self} has no elements: it is a value of a graph")
 
 
 class Graph(Interpreter):
