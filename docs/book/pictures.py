@@ -138,7 +138,34 @@ def ch04_tracing():
     return p
 
 
-DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing]
+def ch05_passes():
+    p = Picture(640, 270)
+    p.text(160, 22, "three kernels")
+    p.text(490, 22, "one cluster")
+    p.text(30, 60, "memory", "start", 12)
+    p.text(30, 232, "kernels", "start", 12)
+    for k, (name, reads) in enumerate([("multiply", "x w"), ("add", "t b"), ("relu", "u")]):
+        x = 40 + 90 * k
+        p.box(x, 200, 75, 36, name, BLUE)
+        for i, operand in enumerate(reads.split()):
+            p.box(x + 2 + 36 * i, 90, 30, 26, operand, GREY if operand in "xwb" else ORANGE)
+            p.arrow((x + 17 + 36 * i, 116), (x + 24 + 24 * i, 200))
+    for k, name in enumerate("tuy"):
+        x = 40 + 90 * k
+        p.box(x + 52, 140, 26, 26, name, ORANGE if name != "y" else GREEN)
+        p.arrow((x + 66, 200), (x + 66, 166))
+    p.box(400, 180, 180, 56, "multiply, add, relu\non a tile in L1", BLUE)
+    for i, operand in enumerate("xwb"):
+        p.box(405 + 45 * i, 90, 34, 26, operand, GREY)
+        p.arrow((422 + 45 * i, 116), (440 + 30 * i, 180))
+    p.box(545, 90, 34, 26, "y", GREEN)
+    p.arrow((562, 180), (562, 116))
+    p.text(160, 260, "8 transfers; t and u go through memory", size=12)
+    p.text(490, 260, "4 transfers", size=12)
+    return p
+
+
+DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes]
 
 
 def draw_all():

@@ -111,3 +111,9 @@ if __name__ == "__main__":
     data = read_mnist(sys.argv[1]) if sys.argv[1:] else generate(2000)
     for epoch, share in enumerate(train(*data)[1], 1):
         print(f"epoch {epoch}: {share:.1%} of the validation images")
+
+
+def step_arguments(hidden=16):
+    """Return a batch of 20 digits, one-hot rows, and the initial parameters."""
+    images, labels = generate(20)
+    return [Tensor(images), Tensor(one_hot(labels)), *initial_parameters(56, hidden)]
