@@ -4,7 +4,11 @@ Each function draws boxes, lines and texts with integer coordinates, so that a p
 with this file or with the code of the chapter that it shows.
 """
 
+import sys
+from pathlib import Path
 from xml.sax.saxutils import escape
+
+sys.path.append(str(Path(__file__).resolve().parent / "code"))
 
 BLUE, GREEN, ORANGE, GREY, WHITE = "#cfe2f3", "#d9ead3", "#fce5cd", "#eeeeee", "#ffffff"
 INK = "#333333"
@@ -139,33 +143,63 @@ def ch04_tracing():
 
 
 def ch05_passes():
-    p = Picture(640, 270)
-    p.text(160, 22, "three kernels")
-    p.text(490, 22, "one cluster")
-    p.text(30, 60, "memory", "start", 12)
-    p.text(30, 232, "kernels", "start", 12)
-    for k, (name, reads) in enumerate([("multiply", "x w"), ("add", "t b"), ("relu", "u")]):
-        x = 40 + 90 * k
-        p.box(x, 200, 75, 36, name, BLUE)
+    p = Picture(640, 260)
+    p.text(215, 22, "three kernels")
+    p.text(520, 22, "one cluster")
+    p.text(10, 78, "memory", "start", 12)
+    p.text(10, 204, "processor", "start", 12)
+    for k, (name, reads, result) in enumerate([("multiply", "x w", "t"), ("add", "t b", "u"),
+                                               ("relu", "u", "y")]):
+        x = 80 + 100 * k
+        p.box(x, 180, 88, 36, name, BLUE)
         for i, operand in enumerate(reads.split()):
-            p.box(x + 2 + 36 * i, 90, 30, 26, operand, GREY if operand in "xwb" else ORANGE)
-            p.arrow((x + 17 + 36 * i, 116), (x + 24 + 24 * i, 200))
-    for k, name in enumerate("tuy"):
-        x = 40 + 90 * k
-        p.box(x + 52, 140, 26, 26, name, ORANGE if name != "y" else GREEN)
-        p.arrow((x + 66, 200), (x + 66, 166))
-    p.box(400, 180, 180, 56, "multiply, add, relu\non a tile in L1", BLUE)
+            p.box(x + 30 * i, 60, 26, 26, operand, GREY if operand in "xwb" else ORANGE)
+            p.arrow((x + 13 + 30 * i, 86), (x + 13 + 30 * i, 180))
+        p.box(x + 62, 60, 26, 26, result, ORANGE if result != "y" else GREEN)
+        p.arrow((x + 75, 180), (x + 75, 86))
+    p.box(430, 160, 190, 56, "multiply, add, relu\non a tile in L1", BLUE)
     for i, operand in enumerate("xwb"):
-        p.box(405 + 45 * i, 90, 34, 26, operand, GREY)
-        p.arrow((422 + 45 * i, 116), (440 + 30 * i, 180))
-    p.box(545, 90, 34, 26, "y", GREEN)
-    p.arrow((562, 180), (562, 116))
-    p.text(160, 260, "8 transfers; t and u go through memory", size=12)
-    p.text(490, 260, "4 transfers", size=12)
+        p.box(440 + 45 * i, 60, 34, 26, operand, GREY)
+        p.arrow((457 + 45 * i, 86), (457 + 45 * i, 160))
+    p.box(580, 60, 34, 26, "y", GREEN)
+    p.arrow((597, 160), (597, 86))
+    p.text(215, 244, "8 transfers; t and u go through memory", size=12)
+    p.text(520, 244, "4 transfers", size=12)
     return p
 
 
-DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes]
+def ch06_memory():
+    """The plan of the training step, computed by the code of the chapter."""
+    from ch03_training import step, step_arguments
+    from ch04_tracing import trace
+    from ch05_passes import optimize
+    from ch06_memory import plan
+
+    graph = optimize(trace(step, step_arguments()))
+    found, size = plan(graph)
+    names = {}
+    for value, buffer in found.items():
+        names.setdefault(buffer, value.operation.op.name)
+    begin = min(buffer.start for buffer in names)
+    width, height, left, low = 530, 250, 70, 280
+    x_of = lambda time: left + (time - begin) * width // (len(graph.operations) + 1 - begin)  # noqa: E731
+    p = Picture(640, 320)
+    fills = {"matmul": BLUE, "cluster": ORANGE, "reduce_sum": GREEN}
+    for buffer, name in names.items():
+        x, w = x_of(buffer.start), x_of(buffer.end + 1) - x_of(buffer.start)
+        h = max(buffer.size * height // size, 2)
+        y = low - buffer.offset * height // size - h
+        p.box(x, y, w, h, name if w > 60 and h > 14 else "", fills.get(name, GREY))
+    p.line(left, low, left + width + 20, low)
+    p.line(left, low, left, low - height - 10)
+    p.text(left + width // 2, 305, "time: the operations in order", size=12)
+    p.text(60, low - height + 4, str(size), "end", 12)
+    p.text(60, low, "0", "end", 12)
+    p.text(left, 16, "offset in the arena, in elements", "start", 12)
+    return p
+
+
+DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory]
 
 
 def draw_all():
