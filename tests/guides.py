@@ -113,7 +113,8 @@ def remove(tree, block):
 
 
 LINK = re.compile(
-    r"\[`([\w.]+)`\]\(((?:\.\./)+(?:csrc|dualflow|tests|asv_bench|examples|docs/ext)/[\w/.]+)\)")
+    r"\[`([\w.]+)`\]\(((?:\.\./)+(?:setup\.py|(?:csrc|dualflow|tests|asv_bench|examples|docs)"
+    r"/[\w/]+\.(?!md)\w+))\)")
 DEFINITIONS = [
     r"\b(?:def|class|struct|enum) {}\b", r"^cdef \w.* {}\(", r"^[a-z]\w*[\w *]* \**{}\(",
     r"^\}} {};",

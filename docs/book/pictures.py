@@ -199,7 +199,30 @@ def ch06_memory():
     return p
 
 
-DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory]
+def ch07_executor():
+    p = Picture(640, 280)
+    p.text(20, 20, "code: words of two instructions", "start", 12)
+    words = ["8", "MATMUL", "4", "4", "8", "2", "0", "1", "6", "ADD", "32", "3", "2", "2"]
+    for k, word in enumerate(words):
+        w, x = (66 if word == "MATMUL" else 40), 20 + 42 * k + (26 if k > 1 else 0)
+        p.box(x, 30, w, 30, word, (BLUE if word.isalpha() else ORANGE if k in (5, 6, 7, 11, 12, 13)
+                                   else GREY))
+    p.text(20, 130, "slots: pointers", "start", 12)
+    for k in range(4):
+        p.box(40 + 130 * k, 140, 50, 30, str(k), ORANGE)
+    for x, slot in ((273, 2), (315, 0), (357, 1), (525, 3)):
+        p.arrow((x, 60), (65 + 130 * slot, 140))
+    boxes = [(20, 90, "argument 0", GREY), (150, 90, "argument 1", GREY),
+             (270, 340, "arena", GREEN)]
+    for x, w, name, fill in boxes:
+        p.box(x, 220, w, 40, name, fill)
+    for slot, x in ((0, 65), (1, 195), (2, 300), (3, 480)):
+        p.arrow((65 + 130 * slot, 170), (x, 220))
+    return p
+
+
+DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
+            ch07_executor]
 
 
 def draw_all():

@@ -80,7 +80,7 @@ register("divide", "elementwise", np.divide, same_shape)
 register("negative", "elementwise", np.negative, same_shape)
 register("exp", "elementwise", np.exp, same_shape)
 register("log", "elementwise", np.log, same_shape)
-register("relu", "elementwise", lambda x: np.maximum(x, np.float32(0)), same_shape)
+register("relu", "elementwise", lambda x: np.where(x < 0, np.float32(0), x), same_shape)
 register("heaviside", "elementwise", lambda x: (x > 0).astype(np.float32), same_shape)
 
 
