@@ -221,8 +221,27 @@ def ch07_executor():
     return p
 
 
+def ch08_kernels():
+    p = Picture(640, 250)
+    p.text(20, 22, "array: borders of blocks depend on its size alone", "start", 12)
+    owners = [0, 1, 1, 0, 1, 0]
+    for k, owner in enumerate(owners):
+        x = 20 + 100 * k
+        p.box(x, 32, 100, 34, f"block {k}", BLUE if owner else ORANGE)
+        p.arrow((x + 50, 66), (x + 50, 130))
+        p.text(x + 56, 102, f"thread {owner}", "start", 11)
+        p.box(x + 30, 130, 40, 30, f"s{k}", BLUE if owner else ORANGE)
+        if k:
+            p.text(x, 150, "+")
+    p.text(20, 182, "partial sums", "start", 12)
+    p.arrow((30, 195), (610, 195))
+    p.text(320, 214, "added in the order of the blocks, after all of them are done", size=12)
+    p.text(320, 238, "another run: other threads, the same blocks, the same bits", size=12)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
-            ch07_executor]
+            ch07_executor, ch08_kernels]
 
 
 def draw_all():
