@@ -240,8 +240,29 @@ def ch08_kernels():
     return p
 
 
+def ch09_matmul():
+    p = Picture(640, 330)
+    p.box(40, 110, 180, 180, "", GREY)
+    p.text(130, 308, "A: m x k", size=12)
+    p.box(40, 150, 180, 80, "", BLUE)
+    p.text(50, 222, "block of 96 rows: L2", "start", 11)
+    p.box(40, 165, 180, 22, "panel of 6 rows", ORANGE)
+    p.box(300, 10, 300, 90, "", GREY)
+    p.text(615, 60, "B: k x n", "end", 12)
+    p.box(390, 10, 34, 90, "", ORANGE)
+    p.text(430, 30, "panel of 16 columns: L1", "start", 11)
+    p.box(300, 110, 300, 180, "", GREY)
+    p.text(450, 308, "C: m x n", size=12)
+    p.box(390, 165, 34, 22, "", GREEN)
+    p.text(432, 181, "6 x 16 sums in 12 registers", "start", 11)
+    p.arrow((220, 176), (390, 176))
+    p.arrow((407, 100), (407, 165))
+    p.text(320, 326, "the microkernel computes one green block for 256 terms", size=11)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
-            ch07_executor, ch08_kernels]
+            ch07_executor, ch08_kernels, ch09_matmul]
 
 
 def draw_all():
