@@ -248,7 +248,7 @@ def ch09_matmul():
     p.text(50, 222, "block of 96 rows: L2", "start", 11)
     p.box(40, 165, 180, 22, "panel of 6 rows", ORANGE)
     p.box(300, 10, 300, 90, "", GREY)
-    p.text(615, 60, "B: k x n", "end", 12)
+    p.text(590, 90, "B: k x n", "end", 12)
     p.box(390, 10, 34, 90, "", ORANGE)
     p.text(430, 30, "panel of 16 columns: L1", "start", 11)
     p.box(300, 110, 300, 180, "", GREY)
@@ -261,8 +261,31 @@ def ch09_matmul():
     return p
 
 
+def ch10_control_flow():
+    p = Picture(640, 270)
+    p.text(10, 58, "loop", "start", 12)
+    p.text(10, 218, "transpose", "start", 12)
+    for k in range(3):
+        x = 150 + 150 * k
+        p.box(x, 35, 90, 40, f"iteration {k}", BLUE)
+        p.box(x, 195, 90, 40, f"iteration {k}", ORANGE)
+        p.box(x + 10, 115, 70, 30, f"row {k}", GREEN)
+        p.arrow((x + 45, 75), (x + 45, 115))
+        p.arrow((x + 45, 145), (x + 45, 195))
+        p.arrow((x - 60, 55), (x, 55))
+        p.arrow((x + 150, 215), (x + 90, 215))
+    p.arrow((540, 55), (600, 55))
+    p.arrow((150, 215), (90, 215))
+    p.text(115, 45, "carry", size=12)
+    p.text(570, 205, "cotangent", size=12)
+    p.text(10, 135, "residuals: the carries", "start", 11)
+    p.text(320, 262, "iteration 2 is the first one of the transpose", size=12)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
-            ch07_executor, ch08_kernels, ch09_matmul]
+            ch07_executor, ch08_kernels, ch09_matmul,
+            ch10_control_flow]
 
 
 def draw_all():

@@ -50,6 +50,7 @@ class Graph(Interpreter):
 
     def __init__(self):
         self.operations, self.inputs, self.outputs = [], [], []
+        self.constants = {}                         # symbols by tensor
 
     def add(self, op, inputs, attributes, shapes):
         """Append an operation and return it; its outputs are symbols."""
@@ -67,12 +68,14 @@ class Graph(Interpreter):
         """Return a symbol of this graph; a tensor becomes a constant."""
         if isinstance(x, Symbol):
             return x
-        return self.add(CONSTANT, [], {"value": x}, [x.shape]).outputs[0]
+        if x not in self.constants:
+            self.constants[x], = self.add(CONSTANT, [], {"value": x}, [x.shape]).outputs
+        return self.constants[x]
 
     def interpret(self, operation):
         inputs = [self.as_symbol(x) for x in operation.inputs]
-        recorded = self.add(operation.op, inputs, operation.attributes, operation.output_shapes())
-        operation.inputs, operation.outputs = inputs, recorded.outputs
+        shapes = operation.output_shapes()
+        operation.outputs = self.add(operation.op, inputs, operation.attributes, shapes).outputs
 
 
 def topological_order(outputs):
@@ -121,12 +124,17 @@ def ones_like(x):
 
 
 def backward(operations, target, sources):
-    """Return the cotangents of the sources: the gradients of the sum of the target."""
+    """Return the gradients of the sum of the target with respect to the sources."""
+    return propagate(operations, {id(target): ones_like(target)}, sources)
+
+
+def propagate(operations, accumulators, sources):
+    """Run a backward pass from given cotangents, by the id of their value; return the cotangents
+    of the sources, or None for a source on which none of the values depends."""
     active = {id(x) for x in sources}               # values that depend on a source
     for operation in operations:
         if any(id(x) in active for x in operation.inputs):
             active.update(id(y) for y in operation.outputs)
-    accumulators = {id(target): ones_like(target)}
     for operation in reversed(operations):
         cotangents = [accumulators.get(id(y)) for y in operation.outputs]
         if all(g is None for g in cotangents) or not any(id(x) in active
@@ -136,9 +144,13 @@ def backward(operations, target, sources):
         for x, g in zip(operation.inputs, results, strict=True):
             if g is None or id(x) not in active:
                 continue
-            g = g() if callable(g) else g
-            accumulators[id(x)] = accumulators[id(x)] + g if id(x) in accumulators else g
+            accumulate(accumulators, x, g() if callable(g) else g)
     return [accumulators.get(id(x)) for x in sources]
+
+
+def accumulate(accumulators, x, g):
+    """Add a cotangent to the accumulator of a value."""
+    accumulators[id(x)] = accumulators[id(x)] + g if id(x) in accumulators else g
 
 
 def apply_rule(operation, cotangents):
