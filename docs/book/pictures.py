@@ -283,9 +283,31 @@ def ch10_control_flow():
     return p
 
 
+def ch11_vmap():
+    p = Picture(640, 250)
+    rows = [("parameter x", "(3,)", "x", "(B, 3)"),
+            ("reshape", "(1, 3)", "rule of reshape", "(B, 1, 3)"),
+            ("matmul with w", "(1, 4)", "rule of matmul: one product", "(B, 1, 4)"),
+            ("reduce_sum", "()", "rule of reduce_sum: axis + 1", "(B,)")]
+    p.text(110, 22, "trace for one example")
+    p.text(460, 22, "applied to a batch of B examples")
+    for k, (op, shape, rule, batched) in enumerate(rows):
+        y = 36 + 52 * k
+        p.box(30, y, 160, 34, op, BLUE if k else GREY)
+        p.text(200, y + 22, shape, "start", 12)
+        p.box(330, y, 230, 34, rule, ORANGE if k else GREY)
+        p.text(570, y + 22, batched, "start", 12)
+        p.arrow((250, y + 17), (330, y + 17), dashed=True)
+        if k:
+            p.arrow((110, y - 18), (110, y))
+            p.arrow((445, y - 18), (445, y))
+    p.text(320, 245, "w is unbatched: the same for all examples", size=12)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
             ch07_executor, ch08_kernels, ch09_matmul,
-            ch10_control_flow]
+            ch10_control_flow, ch11_vmap]
 
 
 def draw_all():

@@ -175,7 +175,8 @@ def loop(step, carries, rows=(), count=None, test=None, limit=None, reverse=Fals
     outputs = apply("loop", float(limit) if count is None else count, *carries, *rows, *captured,
                     step=bodies[0], test=bodies[1] if test else None, limit=limit, n_carried=n,
                     n_rows=len(rows), reverse=reverse)
-    return outputs[0], outputs[1:1 + n], outputs[1 + n:-n], outputs[-n:]
+    last = len(outputs) - n
+    return outputs[0], outputs[1:1 + n], outputs[1 + n:last], outputs[last:]
 
 
 def while_loop(test, step, carries, limit):
@@ -204,7 +205,7 @@ def _(gs, ys, count, *inputs, step, test, limit, n_carried, n_rows, reverse):
 
     _, carries, stacks, _ = loop(
         back, [*gs[1:1 + n], *[zeros_like(x) for x in captured]],
-        [*ys[-n:], *rows, *gs[1 + n:]], count=ys[0], limit=limit, reverse=not reverse)
+        [*ys[len(ys) - n:], *rows, *gs[1 + n:]], count=ys[0], limit=limit, reverse=not reverse)
     return [None, *carries[:n], *stacks, *carries[n:]]
 
 
