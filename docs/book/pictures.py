@@ -305,9 +305,34 @@ def ch11_vmap():
     return p
 
 
+def ch12_compiled_backward():
+    p = Picture(640, 230)
+    p.box(20, 80, 130, 60, "tape: records\nand tensors", GREY)
+    p.box(210, 30, 130, 40, "signature", BLUE)
+    p.box(210, 150, 130, 40, "residuals", GREEN)
+    p.arrow((150, 100), (180, 100), (180, 50), (210, 50))
+    p.arrow((150, 120), (180, 120), (180, 170), (210, 170))
+    p.box(400, 30, 90, 40, "cache", ORANGE)
+    p.arrow((340, 50), (400, 50))
+    p.box(400, 150, 90, 40, "program", ORANGE)
+    p.arrow((445, 70), (445, 150))
+    p.text(452, 114, "known", "start", 12)
+    p.arrow((340, 170), (400, 170))
+    p.box(540, 150, 85, 40, "gradients", GREY)
+    p.arrow((490, 170), (540, 170))
+    p.box(540, 30, 85, 40, "rules", BLUE)
+    p.arrow((490, 50), (540, 50))
+    p.text(515, 42, "new", size=12)
+    p.arrow((582, 70), (582, 150))
+    p.text(320, 222, "ops, connections and shapes select the program; elements are its arguments",
+           size=12)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
             ch07_executor, ch08_kernels, ch09_matmul,
-            ch10_control_flow, ch11_vmap]
+            ch10_control_flow, ch11_vmap,
+            ch12_compiled_backward]
 
 
 def draw_all():
