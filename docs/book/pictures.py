@@ -329,10 +329,30 @@ def ch12_compiled_backward():
     return p
 
 
+def ch13_export():
+    p = Picture(640, 240)
+    p.box(20, 95, 100, 44, "program", GREEN)
+    p.box(190, 30, 140, 44, "arrays in memory", ORANGE)
+    p.box(190, 160, 140, 44, "tables in step.c", ORANGE)
+    p.arrow((120, 108), (155, 108), (155, 52), (190, 52))
+    p.arrow((120, 126), (155, 126), (155, 182), (190, 182))
+    p.box(400, 30, 110, 44, "executor.c", BLUE)
+    p.box(400, 160, 110, 44, "executor.c", BLUE)
+    p.arrow((330, 52), (400, 52))
+    p.arrow((330, 182), (400, 182))
+    p.line(455, 74, 455, 160, dashed=True)
+    p.text(462, 121, "the same text", "start", 12)
+    p.text(530, 57, "in Python", "start", 12)
+    p.text(530, 187, "without Python", "start", 12)
+    p.text(260, 20, "ctypes", size=12)
+    p.text(260, 226, "written by export", size=12)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
             ch07_executor, ch08_kernels, ch09_matmul,
             ch10_control_flow, ch11_vmap,
-            ch12_compiled_backward]
+            ch12_compiled_backward, ch13_export]
 
 
 def draw_all():
