@@ -349,10 +349,35 @@ def ch13_export():
     return p
 
 
+def ch14_all_reduce():
+    p = Picture(640, 290)
+    p.text(10, 250, "micro-batches", "start", 11)
+    level, y, width = [100 + 66 * k for k in range(8)], 220, 34
+    fills = [BLUE] * 4 + [ORANGE] * 4
+    for k, x in enumerate(level):
+        p.box(x - width // 2, y, width, 26, f"g{k}", fills[k])
+    while len(level) > 1:
+        above = []
+        for k in range(0, len(level), 2):
+            x = (level[k] + level[k + 1]) // 2
+            p.line(level[k], y, x, y - 34)
+            p.line(level[k + 1], y, x, y - 34)
+            fill = GREEN if len(level) == 2 else BLUE if k < len(level) // 2 else ORANGE
+            p.box(x - width // 2, y - 60, width, 26, "+", fill)
+            above.append(x)
+        level, y = above, y - 60
+    p.text(199, 272, "rank 0 of 2", size=12)
+    p.text(463, 272, "rank 1 of 2", size=12)
+    p.text(360, 56, "each rank computes this node from the nodes it receives", "start", 11)
+    p.text(330, 288, "with four ranks, each has a subtree of two leaves; the additions are the same",
+           size=11)
+    return p
+
+
 DRAWINGS = [ch01_tensors, ch02_tape, ch03_training, ch04_tracing, ch05_passes, ch06_memory,
             ch07_executor, ch08_kernels, ch09_matmul,
             ch10_control_flow, ch11_vmap,
-            ch12_compiled_backward, ch13_export]
+            ch12_compiled_backward, ch13_export, ch14_all_reduce]
 
 
 def draw_all():
