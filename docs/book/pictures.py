@@ -368,8 +368,9 @@ def ch14_all_reduce():
         level, y = above, y - 60
     p.text(199, 272, "rank 0 of 2", size=12)
     p.text(463, 272, "rank 1 of 2", size=12)
-    p.text(360, 56, "each rank computes this node from the nodes it receives", "start", 11)
-    p.text(330, 288, "with four ranks, each has a subtree of two leaves; the additions are the same",
+    p.text(360, 50, "each rank computes this node", "start", 11)
+    p.text(360, 66, "from the nodes that it receives", "start", 11)
+    p.text(330, 288, "with four ranks, each has a subtree of two leaves; the sums are the same",
            size=11)
     return p
 

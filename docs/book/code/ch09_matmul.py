@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import platform
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from ch07_executor import seconds_per_step, shared_library
 from ch08_kernels import levels, parallel, pointer
 
 SOURCE = Path(__file__).with_suffix(".c")
+FLAGS = ["-ffp-contract=fast", "-Wno-psabi"]
 STEPS = ["three_loops", "rows_of_b", "in_registers", "packed"]
 DEPTH, BLOCK_ROWS, COLS = 256, 96, 16
 
@@ -17,10 +19,8 @@ DEPTH, BLOCK_ROWS, COLS = 256, 96, 16
 @functools.cache
 def library():
     """Return the functions, compiled for FMA if the processor has it."""
-    flags = ["-ffp-contract=fast", "-Wno-psabi"]
-    if platform.machine() == "x86_64" and levels()[-1] == "avx2":
-        flags += ["-mavx2", "-mfma"]            # a processor with AVX2 has FMA
-    return ctypes.CDLL(shared_library(SOURCE, *flags))
+    has_fma = platform.machine() == "x86_64" and levels()[-1] == "avx2"     # AVX2 implies FMA
+    return ctypes.CDLL(shared_library(SOURCE, *FLAGS, *["-mavx2", "-mfma"] * has_fma))
 
 
 def matmul(a, b, step="packed"):
@@ -79,4 +79,4 @@ def measure(n=512):
 
 
 if __name__ == "__main__":
-    measure()
+    measure(*map(int, sys.argv[1:]))                    # the number of rows, or 512

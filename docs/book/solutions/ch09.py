@@ -15,11 +15,13 @@ def with_source(change, call):
     source = Path(tempfile.mkdtemp()) / "changed.c"
     source.write_text(change(ch09_matmul.SOURCE.read_text()))
     before, ch09_matmul.SOURCE = ch09_matmul.SOURCE, source
+    ch09_matmul.FLAGS.append("-O2")                 # compiles faster than -O3
     library.cache_clear()
     try:
         return call()
     finally:
         ch09_matmul.SOURCE = before
+        ch09_matmul.FLAGS.pop()
         library.cache_clear()
 
 
