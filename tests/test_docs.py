@@ -80,14 +80,6 @@ def test_pages(page):
     assert result.attempted or page not in ("README.md", *TOURS)
 
 
-def test_toy_core_runs():
-    """Run the blocks of the toy core in order, with their assertions."""
-    text = (ROOT / "docs/toy.md").read_text()
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    assert sum(bool(line.strip()) for line in code.splitlines()) < 170
-    exec(compile(code, "docs/toy.md", "exec"), {"__name__": "toy"})
-
-
 def test_links_to_code():
     """Each name of one_op.md that links to a file is defined there, in Python, Cython or C. The
     links have no line numbers, which every edit above a definition would change."""

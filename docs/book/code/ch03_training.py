@@ -108,7 +108,8 @@ def train(images, labels, epochs=8, size=20, hidden=64, step=step, seed=0):
 
 
 if __name__ == "__main__":
-    data = read_mnist(sys.argv[1]) if sys.argv[1:] else generate(2000)
+    folder = Path(sys.argv[-1])                         # of the MNIST files, or no folder
+    data = read_mnist(folder) if folder.is_dir() else generate(2000)
     for epoch, share in enumerate(train(*data)[1], 1):
         print(f"epoch {epoch}: {share:.1%} of the validation images")
 

@@ -79,4 +79,4 @@ def measure(n=512):
 
 
 if __name__ == "__main__":
-    measure(*map(int, sys.argv[1:]))                    # the number of rows, or 512
+    measure(int(sys.argv[-1]) if sys.argv[-1].isdigit() else 512)
