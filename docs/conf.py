@@ -12,7 +12,7 @@ author = "the dualflow developers"
 html_show_copyright = False
 release = version = dualflow.__version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "myst_parser",
-              "sphinx_copybutton", "sphinx_design", "pages", "entries"]
+              "sphinx_copybutton", "sphinx_design", "pages", "entries", "book"]
 exclude_patterns = ["_build", "ext"]
 toc_object_entries = False                  # a table on each page lists them
 default_role = "py:obj"                     # `name` in a docstring links to its entry

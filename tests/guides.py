@@ -112,6 +112,27 @@ def remove(tree, block):
     path.write_text(changed(path.read_text(), block._replace(code=opposite)))
 
 
+LINK = re.compile(
+    r"\[`([\w.]+)`\]\(((?:\.\./)+(?:setup\.py|(?:csrc|dualflow|tests|asv_bench|examples|docs)"
+    r"/[\w/]+\.(?!md)\w+))\)")
+DEFINITIONS = [
+    r"\b(?:def|class|struct|enum) {}\b", r"^cdef \w.* {}\(", r"^[a-z]\w*[\w *]* \**{}\(",
+    r"^\}} {};",
+    r"^(?:DF_INLINE|static) .*FN\({}\)", r"^(?:DF_OP|OP|TILE_\w+)\({}\)", r"^#define {}\b",
+    r"^[a-z].*\bDF_SYM\({}\)\(",
+    r"^    \w+ {};", r"^(?:enum {{ |static const [\w ]*)?{}\b.* = "]
+
+
+def links(text):
+    """Return (name, path) of each name in backquotes that links to a file of code."""
+    return LINK.findall(text)
+
+
+def defines(source, name):
+    """Return True if a source text in Python, Cython or C defines a name."""
+    return any(re.search(pattern.format(name), source, re.M) for pattern in DEFINITIONS)
+
+
 def files_of(text):
     """Return the paths of existing files that a page names in backquotes."""
     return {path for path, _, _ in BLOCK.findall(text) if path and (ROOT / path).is_file()}

@@ -69,3 +69,40 @@ def test_guide_builds_and_passes_tests_of_the_op(tree):
 @pytest.mark.soak
 def test_guide_passes_tests_that_enumerate_ops(tree):
     assert guides.run_tests(tree, *ENUMERATING) > 1000
+
+
+BOOK = guides.page("book/real_files.md")
+
+
+def test_steps_of_the_book_change_existing_lines(tmp_path):
+    """The exercises at the end of the book: each block applies to its file."""
+    blocks = guides.blocks(BOOK)
+    old = {block.file for block in blocks if (guides.ROOT / block.file).exists()}
+    tree = guides.copy(tmp_path, *old)
+    (tree / "tests/graph/passes").mkdir(parents=True)
+    for block in blocks:
+        guides.add(tree, block)
+    assert {block.file for block in blocks} - old == {
+        "dualflow/graph/passes/cubes.py", "tests/graph/passes/test_cubes.py"}
+    assert sum(len(block.code.splitlines()) for block in blocks) < 150
+
+
+@pytest.fixture(scope="module")
+def tree_of_the_book(tmp_path_factory):
+    """A copy of the project with the op, the rule and the pass of the book."""
+    tree = guides.copy(tmp_path_factory.mktemp("book"))
+    for block in guides.blocks(BOOK):
+        guides.add(tree, block)
+    guides.run(tree, "setup.py", "-q", "build_ext", "--inplace", "--isa", "baseline")
+    return tree
+
+
+@needs_build
+@pytest.mark.soak
+def test_steps_of_the_book(tree_of_the_book):
+    tree = tree_of_the_book
+    assert guides.run_tests(tree, "-k", "cube", *DERIVED) > 30
+    assert guides.run_tests(tree, "tests/graph/passes/test_cubes.py") == 5
+    assert guides.run_tests(tree, "tests/graph/passes", "tests/graph/test_random_programs.py",
+                            "tests/test_complete.py", "tests/test_layering.py",
+                            "tests/test_docs.py::test_table_of_passes") > 1000

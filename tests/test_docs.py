@@ -13,6 +13,7 @@ import pytest
 
 import dualflow as df
 from dualflow.graph import passes
+from tests import guides
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOURS = ["examples/eager_tour.md", "examples/tracing_tour.md"]
@@ -79,25 +80,15 @@ def test_pages(page):
     assert result.attempted or page not in ("README.md", *TOURS)
 
 
-def test_toy_core_runs():
-    """Run the blocks of the toy core in order, with their assertions."""
-    text = (ROOT / "docs/toy.md").read_text()
-    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    assert sum(bool(line.strip()) for line in code.splitlines()) < 170
-    exec(compile(code, "docs/toy.md", "exec"), {"__name__": "toy"})
-
-
 def test_links_to_code():
     """Each name of one_op.md that links to a file is defined there, in Python, Cython or C. The
     links have no line numbers, which every edit above a definition would change."""
     page = (ROOT / "docs/one_op.md").read_text()
-    links = re.findall(r"\[`(\w+)`\]\(\.\./([\w/.]+)\)", page)
+    links = guides.links(page)
     assert len(links) > 20 and "#L" not in page
     for name, path in links:
-        defines = "|".join([
-            rf"\b(?:def|class) {name}\b", rf"^cdef \w.* {name}\(", rf"^[a-z]\w*[\w *]* \**{name}\(",
-            rf"^DF_INLINE .*FN\({name}\)", rf"^(?:DF_OP|TILE_\w+)\({name}\)"])
-        assert re.search(defines, (ROOT / path).read_text(), re.M), f"{path} does not define {name}"
+        source = (ROOT / "docs" / path).read_text()
+        assert guides.defines(source, name), f"{path} does not define {name}"
 
 
 @pytest.mark.parametrize("tour", TOURS)

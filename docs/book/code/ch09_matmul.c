@@ -1,0 +1,158 @@
+/* The code of docs/book/ch09_matmul.md, from which docs/ext/book.py writes this file. */
+#include <stdint.h>
+#include <string.h>
+
+enum { LANES = 8 };
+
+typedef float V __attribute__((vector_size(4 * LANES)));
+
+/* 24 * LANES * n operations. The result keeps the compiler from removing the loop. */
+float peak(int64_t n)
+{
+    V sums[12], x = (V){} + 0.5f, total = {0};
+    for (int k = 0; k < 12; k++) sums[k] = x * (float)k;
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < 12; k++) sums[k] = sums[k] * x + x;
+    for (int k = 0; k < 12; k++) total += sums[k];
+    return total[0];
+}
+
+void three_loops(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *c)
+{
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            float sum = 0;
+            for (int64_t p = 0; p < k; p++) sum += a[i * k + p] * b[p * n + j];
+            c[i * n + j] = sum;
+        }
+}
+
+void rows_of_b(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *restrict c)
+{
+    memset(c, 0, m * n * sizeof(float));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t j = 0; j < n; j++) c[i * n + j] += a[i * k + p] * b[p * n + j];
+}
+
+enum { ROWS = 6, COLS = 2 * LANES };
+
+static inline V load(const float *x)
+{
+    V v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+static inline void add_to(float *c, V v)
+{
+    v += load(c);
+    memcpy(c, &v, sizeof v);
+}
+
+/* Adds the product of ROWS rows of A and COLS columns of B to a block of C. The distances of rows
+ * and columns are arguments, so that operands may be packed or not. */
+static inline void multiply_block(int64_t depth, const float *a, int64_t a_row, int64_t a_col,
+                                  const float *b, int64_t b_row, float *c, int64_t c_row)
+{
+    V sums[ROWS][2] = {{{0}}};
+    for (int i = 0; i < ROWS; i++) {
+        __builtin_prefetch(c + i * c_row);
+        __builtin_prefetch(c + i * c_row + COLS - 1);
+    }
+#pragma GCC unroll 4
+    for (int64_t p = 0; p < depth; p++, a += a_col, b += b_row) {
+        const V left = load(b), right = load(b + LANES);
+#pragma GCC unroll 6
+        for (int i = 0; i < ROWS; i++) {
+            sums[i][0] += a[i * a_row] * left;
+            sums[i][1] += a[i * a_row] * right;
+        }
+    }
+#pragma GCC unroll 6
+    for (int i = 0; i < ROWS; i++) {
+        add_to(c + i * c_row, sums[i][0]);
+        add_to(c + i * c_row + LANES, sums[i][1]);
+    }
+}
+
+void in_registers(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *c)
+{
+    const int64_t m_whole = m - m % ROWS, n_whole = n - n % COLS;
+    memset(c, 0, m * n * sizeof(float));
+    for (int64_t i = 0; i < m_whole; i += ROWS)
+        for (int64_t j = 0; j < n_whole; j += COLS)
+            multiply_block(k, a + i * k, k, 1, b + j, n, c + i * n + j, n);
+    for (int64_t i = 0; i < m; i++)                     /* the remaining rows and columns */
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t j = i < m_whole ? n_whole : 0; j < n; j++)
+                c[i * n + j] += a[i * k + p] * b[p * n + j];
+}
+
+enum { DEPTH = 256, BLOCK_ROWS = 96 };
+
+static void pack_b(int64_t depth, int64_t n, const float *b, int64_t row, float *to)
+{
+    for (int64_t j = 0; j < n; j += COLS)
+        for (int64_t p = 0; p < depth; p++, to += COLS) {
+            const int64_t width = n - j < COLS ? n - j : COLS;
+            if (width < COLS) memset(to, 0, COLS * sizeof(float));
+            memcpy(to, b + p * row + j, width * sizeof(float));
+        }
+}
+
+static void pack_a(int64_t m, int64_t depth, const float *a, int64_t row, float *to)
+{
+    for (int64_t i = 0; i < m; i += ROWS)
+        for (int64_t p = 0; p < depth; p++, to += ROWS)
+            for (int64_t r = 0; r < ROWS; r++) to[r] = i + r < m ? a[(i + r) * row + p] : 0;
+}
+
+/* Adds packed A times packed B to a block of C with m rows. */
+static void multiply_panels(int64_t m, int64_t depth, int64_t n, const float *a, const float *b,
+                            float *c, int64_t c_row)
+{
+    for (int64_t j = 0; j < n; j += COLS)
+        for (int64_t i = 0; i < m; i += ROWS) {
+            const float *left = a + i * depth, *right = b + j * depth;
+            if (i + ROWS <= m && j + COLS <= n) {
+                multiply_block(depth, left, 1, ROWS, right, COLS, c + i * c_row + j, c_row);
+                continue;
+            }
+            float part[ROWS * COLS] = {0};
+            multiply_block(depth, left, 1, ROWS, right, COLS, part, COLS);
+            for (int64_t r = i; r < m && r < i + ROWS; r++)
+                for (int64_t s = j; s < n && s < j + COLS; s++)
+                    c[r * c_row + s] += part[(r - i) * COLS + s - j];
+        }
+}
+
+/* Workspace: (BLOCK_ROWS + n + COLS) * DEPTH floats. */
+void packed(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *c,
+            float *workspace)
+{
+    float *a_packed = workspace, *b_packed = workspace + BLOCK_ROWS * DEPTH;
+    memset(c, 0, m * n * sizeof(float));
+    for (int64_t p = 0; p < k; p += DEPTH) {
+        const int64_t depth = k - p < DEPTH ? k - p : DEPTH;
+        pack_b(depth, n, b + p * n, n, b_packed);
+        for (int64_t i = 0; i < m; i += BLOCK_ROWS) {
+            const int64_t rows = m - i < BLOCK_ROWS ? m - i : BLOCK_ROWS;
+            pack_a(rows, depth, a + i * k + p, k, a_packed);
+            multiply_panels(rows, depth, n, a_packed, b_packed, c + i * n, n);
+        }
+    }
+}
+
+/* Copies the windows of images (count, height, width, channels), without padding, to rows. */
+void im2col(int64_t count, int64_t height, int64_t width, int64_t channels, int64_t kh, int64_t kw,
+            const float *x, float *rows)
+{
+    const int64_t length = kw * channels;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t y = 0; y + kh <= height; y++)
+            for (int64_t column = 0; column + kw <= width; column++)
+                for (int64_t dy = 0; dy < kh; dy++, rows += length)
+                    memcpy(rows, x + ((i * height + y + dy) * width + column) * channels,
+                           length * sizeof(float));
+}
