@@ -283,9 +283,9 @@ def linspace(start: TensorLike, stop: TensorLike, /, num: int, *, dtype: DTypeLi
     if num == 0:
         return creation.zeros((0,), wanted)
     if is_complex or wanted.is_complex:
-        ends = [creation.constant(x, complex128) for x in (start, stop)]
-        return cast(complex(grids.linspace(*map(real, ends), n), grids.linspace(
-            *map(imag, ends), n))[:num], wanted)
+        a, b = creation.constant(start, complex128), creation.constant(stop, complex128)
+        parts = grids.linspace(real(a), real(b), n), grids.linspace(imag(a), imag(b), n)
+        return cast(complex(*parts)[:num], wanted)
     first, last = creation.constant(start, float64), creation.constant(stop, float64)
     return cast(grids.linspace(first, last, n)[:num], wanted)
 

@@ -35,10 +35,10 @@ def _flat_list(x: Tensor) -> list[Any]:
     """Return the elements as Python numbers. Memoryviews read no complex numbers, only pairs."""
     with TraceContext(None):
         x = reshape(x, (-1,))
-        if not x.dtype.is_complex:
-            return memoryview(x).tolist()
-        pairs = memoryview(apply("bitcast", x, dtype=x.dtype.real_dtype)).tolist()
-    return [complex(*pair) for pair in pairs]
+        if x.dtype.is_complex:
+            x = apply("bitcast", x, dtype=x.dtype.real_dtype)
+    found: list[Any] = memoryview(x).tolist()
+    return [complex(*pair) for pair in found] if x.ndim == 2 else found
 
 
 def tolist(x: Tensor) -> Any:

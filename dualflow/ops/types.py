@@ -31,7 +31,7 @@ class Named(Protocol):
 
 # A tensor, a variable, a ragged tensor, or a value that `convert_to_tensor` accepts: numbers,
 # nested lists, arrays. Not every sequence, because text is one.
-TensorLike: TypeAlias = Union["TensorBase", "Operand", bool, float, SupportsIndex,
+TensorLike: TypeAlias = Union["TensorBase", "Operand", bool, float, complex, SupportsIndex,
                               SupportsArray, SupportsBuffer, list[Any], tuple[Any, ...],
                               Sequence[float]]
 # A DType, its name, or a NumPy or Python type.

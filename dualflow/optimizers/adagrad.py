@@ -62,8 +62,8 @@ class Adagrad(Optimizer):
 
     def initial_slot(self, slot: Any, var: Any) -> Any:
         value = self.initial_accumulator_value
-        value = complex(value, value) if var.dtype.is_complex else value    # of both parts
-        return df.fill(var.shape, df.constant(value, var.dtype))
+        both = complex(value, value) if var.dtype.is_complex else value     # of both parts
+        return df.fill(var.shape, df.constant(both, var.dtype))
 
     def formula(self) -> Formula:
         return Formula("adagrad_update", self.slot_names, (), {"epsilon": self.epsilon})

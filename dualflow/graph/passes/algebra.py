@@ -264,8 +264,9 @@ def _(make, y, x):
     if y.node.op is ABS and x.dtype.is_unsigned:
         return x
     inside = made_by(x, NEGATIVE) or (made_by(x, ABS) if y.node.op is SQUARE else None)
-    real = inside and (y.node.op is ABS or inside[0].dtype is y.dtype)
-    return make(y.node.op, inside[0]) if real else None
+    if inside is None or (y.node.op is SQUARE and inside[0].dtype is not y.dtype):
+        return None                     # |z|**2 of a complex number is not its square
+    return make(y.node.op, inside[0])
 
 
 @rule("reciprocal", fast=True)

@@ -172,8 +172,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.conj([1+3j, 2-4j]).numpy()
     array([1.-3.j, 2.+4.j])
     """
-    x = _tensor(x)
-    return apply_unary("conj", x, name) if x.dtype.is_complex else x
+    value = _tensor(x)
+    return apply_unary("conj", value, name) if value.dtype.is_complex else value
 
 
 @gradient("conj", saves="none")
