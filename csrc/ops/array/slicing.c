@@ -104,8 +104,8 @@ static df_status run_strided_slice_grad(const df_call *call, df_error *err)
     (void)err;
     const df_tensor *g = call->in[0], *out = call->out[0];
     df_strided box;
-    const int64_t zero = 0;
-    if (g->size < out->size) DF_SYM(df_fill)(out->data, out->size, &zero,
+    const char zero[DF_MAX_BYTES] = {0};
+    if (g->size < out->size) DF_SYM(df_fill)(out->data, out->size, zero,
                                              df_dtypes[out->dtype].bytes);
     if (g->size == 0) return DF_OK;
     const int64_t offset = slice_box(call->attrs + GRAD_KEYS, out, false, &box);
