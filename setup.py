@@ -47,7 +47,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         *CSRC.glob("ops/quantization/*.c"),
         CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
-        CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/elementwise/gamma.c", CSRC / "ops/signal/fourier.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
@@ -62,6 +62,7 @@ SMALL_AT_BASELINE = [
     CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "conv/integers.c",
     CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/*.c"), *CSRC.glob("ops/random/*.c"),
+    CSRC / "ops/signal/fourier.c",
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/exponential", "elementwise/hyperbolic",
         "elementwise/trigonometric", "reduction/reduce", "reduction/reduce_arg")]]

@@ -11,7 +11,7 @@ from dualflow.aot.csrc import read, sources, texts
 
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent", "factor")  # compiled per SIMD level
-PACKAGES = ("fuse", "special", *KERNELS[1:])    # included as a whole if required
+PACKAGES = ("fourier", "fuse", "special", *KERNELS[1:])    # included as a whole if required
 OPS, BUILT = "op/ops.def", "base/kernel_config.h"
 QUIET = '#pragma GCC diagnostic ignored "-Wunused-function"'
 INCLUDE = re.compile(r'^\s*#\s*(?:include|define TEMPLATE)\s+"([^"]+)"', re.M)

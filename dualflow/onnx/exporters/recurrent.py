@@ -73,6 +73,7 @@ refuse("it draws from a generator, and a file has no state", "random_uniform",
        "random_integers", "random_normal", "truncated_normal", "random_permutation", "next_key",
        "random_gamma", "random_poisson", "random_binomial")
 refuse("it calls Python", "host_call", "host_compute", "host_start", "host_wait")
+refuse("ONNX files have no complex numbers", "fft")
 refuse("gradients of recurrent layers are not written; save the function without them",
        "simple_rnn_grad", "lstm_grad", "gru_grad")
 refuse("only passes create it, and files are written before passes run", "matmul_cluster",
