@@ -76,7 +76,7 @@ typedef struct job {
     const void *x;
     void *y, *middle;      /* part of a single column: between the steps */
     part_of_plan part;
-    void (*run)(const struct job *j, int64_t begin, int64_t end, void *scratch);
+    void (*transform_blocks)(const struct job *j, int64_t begin, int64_t end, void *scratch);
 } job;
 
 #define TEMPLATE "ops/signal/fourier_formulas.h"
@@ -140,7 +140,7 @@ static void run_tasks(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     for (int64_t task = begin; task < end; task++)
-        j->run(j, j->items * task / j->tasks, j->items * (task + 1) / j->tasks,
+        j->transform_blocks(j, j->items * task / j->tasks, j->items * (task + 1) / j->tasks,
                j->scratch + task * j->task_scratch);
 }
 
@@ -153,7 +153,7 @@ static void run_items(job *j, int64_t items, double points)
     df_parallel_for(j->tasks, 1, ns * (double)items / (double)j->tasks, run_tasks, j);
 }
 
-static df_status run(const df_call *call, df_error *err)
+static df_status run_fft(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
     job j;
@@ -167,7 +167,7 @@ static df_status run(const df_call *call, df_error *err)
     j.scratch = (char *)call->workspace + p->table_bytes;
     j.x = x->data;
     j.y = call->out[0]->data;
-    j.run = is_double ? DF_HAS(C128, blocks_c128) : DF_HAS(C64, blocks_c64);
+    j.transform_blocks = is_double ? DF_HAS(C128, blocks_c128) : DF_HAS(C64, blocks_c64);
     if (p->chirp) {
         if (is_double) DF_HAS(C128, transform_filter_f64(p, (double *)j.scratch));
         else DF_HAS(C64, transform_filter_f32(p, (float *)j.scratch));
@@ -205,4 +205,4 @@ static double flops(const df_call *call)
 DF_OP(fft) = {.name = "fft", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 3,
               .attrs = {{"axis", DF_ATTR_INT, .open = true}, {"inverse", DF_ATTR_BOOL},
                         {"norm", DF_ATTR_INT}},
-              .infer = infer, .workspace = workspace, .run = run, .flops = flops};
+              .infer = infer, .workspace = workspace, .run = run_fft, .flops = flops};
