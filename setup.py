@@ -48,7 +48,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/quantization/*.c"),
         *CSRC.glob("ops/indexing/*.c"),
         CSRC / "ops/elementwise/complex_math.c", CSRC / "ops/elementwise/gamma.c",
-        CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/signal/fourier.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
@@ -63,6 +63,7 @@ SMALL_AT_BASELINE = [
     CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "conv/integers.c",
     CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/[!c]*.c"), *CSRC.glob("ops/random/*.c"),
+    CSRC / "ops/signal/fourier.c",
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/complex_math", "elementwise/exponential",
         "elementwise/hyperbolic", "elementwise/trigonometric", "reduction/reduce",

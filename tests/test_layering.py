@@ -37,7 +37,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 GRAPH_LAYERS = ["ir", "trace", "passes", "program", "inspect", "reads", "calls"]   # lowest first
 
-C_LAYERS = ["base", "special", "tape", "simd", "op", "fuse", "gemm", "conv", "attention",
+C_LAYERS = ["base", "special", "fourier", "tape", "simd", "op", "fuse", "gemm", "conv", "attention",
             "recurrent", "factor", "ops", "exec", "model", "file", "api"]
 C_KERNELS = ["gemm", "conv", "attention", "recurrent", "factor", "ops"]
 

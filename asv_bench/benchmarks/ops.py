@@ -325,6 +325,8 @@ OTHERS = {
     "inv": lambda: ([positive_definite()], {}),
     "det": lambda: ([positive_definite()], {}),
     "slogdet": lambda: ([positive_definite()], {}),
+    "fft": lambda: ([df.cast(floats(64, 1024), "complex64")],
+                    {"axis": 1, "inverse": False, "norm": 0}),
     "sort": matrix(descending=False),
     "argsort": matrix(descending=False),
     "top_k": matrix(k=10),

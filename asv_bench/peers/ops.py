@@ -195,6 +195,9 @@ REDUCTIONS = [
         jax="jnp.count_nonzero(x)"),
     *op("norm", "x", dualflow="df.norm(x)", torch="torch.linalg.vector_norm(x)",
         jax="jnp.linalg.norm(x)"),
+    *[row for rows, sizes in (("1", (1_024, 1 << 20)), ("64", (65_536,))) for row in op(
+        f"fft of {rows} rows", "x", sizes=sizes, dualflow=f"df.signal.fft(x.reshape({rows}, -1))",
+        torch=f"torch.fft.fft(x.reshape({rows}, -1))", jax=f"jnp.fft.fft(x.reshape({rows}, -1))")],
     *op("cumsum of all", "x", dualflow="df.cumsum(x)", torch="torch.cumsum(x, 0)",
         jax="jnp.cumsum(x)"),
 ]

@@ -20,6 +20,7 @@ RUNS = {
     "digits": ([], ["training.png", "misclassified.png"]),
     "convnet": (["--epochs", "12"], ["convnet_loss.png"]),
     "chars": (["--rounds", "8"], ["chars.png"]),
+    "burgers": ([], ["burgers.png"]),
     "gpt": (["--steps", "700"], ["gpt_loss.png"]),
 }
 

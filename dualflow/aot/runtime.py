@@ -11,7 +11,7 @@ from dualflow.aot.csrc import read, sources, texts
 
 ALWAYS = ("base", "op", "exec", "model")        # folders that are always included
 KERNELS = ("ops", "gemm", "conv", "attention", "recurrent", "factor")  # compiled per SIMD level
-PACKAGES = ("fuse", "special", *KERNELS[1:])    # included as a whole if required
+PACKAGES = ("fourier", "fuse", "special", *KERNELS[1:])    # included as a whole if required
 # The tables of real ops refer to them if there are complex dtypes.
 COMPLEX = ["ops/elementwise/complex.c", "ops/elementwise/complex_math.c"]
 OPS, BUILT = "op/ops.def", "base/kernel_config.h"

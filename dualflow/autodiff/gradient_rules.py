@@ -70,5 +70,6 @@ from dualflow.ops.reduction import (
     reduce_arg as reduce_arg,
     reduce_moments as reduce_moments,
 )
+from dualflow.ops.signal import fourier as fourier
 from dualflow.ops.sorting import count as count, sort as sort
 from dualflow.ops.state import optimizer as optimizer

@@ -88,6 +88,14 @@ def names():
             "predict": (df.function(writer.likeliest), df.constant(7), 5)}
 
 
+def burgers():
+    burgers = module("burgers")
+    model = burgers.Operator(burgers.SpectralLayer, 4, 3, 2)
+    waves = df.constant(np.random.default_rng(5).normal(size=(2, 16)).astype("f4"))
+    return {"train": (burgers.training_step(model, df.optimizers.Adam(0.01)), waves, waves),
+            "predict": (df.function(model), waves)}
+
+
 def keras_digits():
     keras = module("dualflow.keras")
     model = module("keras_digits").network()
@@ -116,7 +124,7 @@ def language_model():
 
 EXAMPLES = {"digits": digits, "mnist": functools.partial(digits, 28), "convnet": convnet,
             "chars": chars, "gpt": gpt, "lines": lines, "names": names,
-            "keras_digits": keras_digits, "language_model": language_model}
+            "burgers": burgers, "keras_digits": keras_digits, "language_model": language_model}
 LIBRARIES = "keras", "sklearn", "tqdm", "matplotlib"        # needed by some of them
 
 

@@ -1,4 +1,4 @@
-"""Fourier transforms as products with cosine and sine matrices."""
+"""Fourier transforms, whose complex numbers are pairs in the last dimension."""
 
 from __future__ import annotations
 
@@ -19,62 +19,30 @@ def _(node: Node, x, length=None, axis=None):
     inverse, onesided = bool(node("inverse", 0)), bool(node("onesided", 0))
     if inverse and onesided:
         n = 2 * (x.shape[which] - 1) if length is None else number(length)
-        return _real(x, which, n)
+        return df.cast(df.signal.irfftnd(_joined(x), [n], [which])[..., None], x.dtype)
     n = x.shape[which] if length is None else number(length)
     return transformed(x, which, n, inverse, onesided)
 
 
-def _table(n: int, rows: int, columns: int) -> tuple[Any, Any]:
-    """Return the cosines and sines of the angles 2 pi j k / n."""
-    import numpy as np
-
-    angle = 2 * np.pi / max(n, 1) * (np.outer(np.arange(rows), np.arange(columns)) % max(n, 1))
-    return np.cos(angle), np.sin(angle)
-
-
-def _of_length(x: Any, axis: int, n: int) -> Any:
-    """Truncate an axis to length n, or pad it with zeros."""
-    have = x.shape[axis]
-    if have > n:
-        return x[tuple([slice(0, n) if k == axis else slice(None) for k in range(x.ndim)])]
-    return df.pad(x, [[0, n - have if k == axis else 0] for k in range(x.ndim)])
-
-
-def _along(parts: list[Any], axis: int, product: Any) -> Any:
-    """Apply `product` to the real or complex parts with an axis moved to the end."""
-    n = parts[0].ndim
-    last = [*[k for k in range(n) if k != axis], axis]
-    made = product(*[df.transpose(p, last) for p in parts])
-    return df.stack([df.transpose(y, [last.index(k) for k in range(n)]) for y in made], -1)
+def _joined(x: Any) -> Any:
+    """Return the real values or pairs in the last dimension as real or complex numbers."""
+    x = x if x.dtype is df.float64 else df.cast(x, df.float32)
+    return x[..., 0] if x.shape[-1] == 1 else df.complex(x[..., 0], x[..., 1])
 
 
 def transformed(x: Any, axis: int, n: int, inverse: bool, onesided: bool) -> Any:
-    """Return the transform of length n along an axis; `onesided` omits the symmetric part."""
-    x = _of_length(x, axis, n)
-    cos, sin = [df.constant(t, x.dtype) for t in _table(n, n, n // 2 + 1 if onesided else n)]
-    sin = sin if inverse else -sin
-    share = 1 / n if inverse else 1.0
-
-    def product(real: Any, imaginary: Any = None) -> list[Any]:
-        y = [df.matmul(real, cos), df.matmul(real, sin)]
-        if imaginary is not None:
-            y = [y[0] - df.matmul(imaginary, sin), y[1] + df.matmul(imaginary, cos)]
-        return [part * share for part in y] if inverse else y
-
-    return _along([x[..., k] for k in range(x.shape[-1])], axis, product)
-
-
-def _real(x: Any, axis: int, n: int) -> Any:
-    """Return the n real values whose one-sided transform is x."""
-    import numpy as np
-
-    half = n // 2 + 1
-    x = _of_length(x, axis, half)
-    k = np.arange(half)[:, None]
-    share = np.where((k == 0) | (2 * k == n), 1, 2) / n     # the other terms occur twice
-    cos, sin = [df.constant(t * share, x.dtype) for t in _table(n, half, n)]
-    return _along([x[..., 0], x[..., 1]], axis,
-                  lambda real, imaginary: [df.matmul(real, cos) - df.matmul(imaginary, sin)])
+    """Return the transform of length n along an axis as pairs; `onesided` omits the symmetric
+    part."""
+    y = _joined(x)
+    if inverse:
+        y = df.signal.ifftnd(y, [n], [axis])
+    elif onesided and not y.dtype.is_complex:
+        y = df.signal.rfftnd(y, [n], [axis])
+    else:
+        y = df.signal.fftnd(y, [n], [axis])
+        if onesided:
+            y = df.gather(y, df.range(n // 2 + 1), axis=axis)
+    return df.cast(df.stack([df.math.real(y), df.math.imag(y)], -1), x.dtype)
 
 
 @operator("STFT")

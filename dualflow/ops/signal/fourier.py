@@ -1,272 +1,320 @@
-"""Discrete Fourier transforms and their gradients. Complex numbers are pairs of real tensors.
+"""Discrete Fourier transforms of complex numbers and their gradients."""
 
-The transforms are SciPy's pocketfft, called from Python at run time."""
-
-from importlib import import_module
-from typing import Any
+from __future__ import annotations
 
 from dualflow import dtypes
-from dualflow._core import Tensor, as_tensor
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
-from dualflow.ops.array.creation import range as range_, zeros_like
+from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._util.arguments import shown
+from dualflow.errors import InvalidArgumentError, ShapeError
+from dualflow.gradient_registry import gradient
 from dualflow.ops.array.padding import pad
-from dualflow.ops.array.shape import ints, same_shape
-from dualflow.ops.control_flow.registered import register_op
+from dualflow.ops.array.shape import ints
+from dualflow.ops.array.slicing import roll
 from dualflow.ops.elementwise.cast import cast
-from dualflow.ops.elementwise.compare import equal, where
-from dualflow.ops.types import TensorLike
 
-__all__ = ["fft", "fft2d", "ifft", "ifft2d", "irfft", "rfft"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-Pair = tuple[Tensor, Tensor]
+    from dualflow.ops.types import TensorLike
+
+__all__ = ["fft", "fft2d", "fft3d", "fftnd", "fftshift", "ifft", "ifft2d", "ifft3d", "ifftnd",
+           "ifftshift"]
+
+_DIVISORS = {"none": 0, "n": 1, "root": 2}      # the attribute `norm` of the op
+_NORMS = {None: ("none", "n"), "backward": ("none", "n"), "ortho": ("root", "root"),
+          "forward": ("n", "none")}             # of the transform and of its inverse
 
 
-def _scipy_fft() -> Any:
-    try:
-        return import_module("scipy.fft")
-    except ImportError:
-        raise ModuleNotFoundError("Fourier transforms need SciPy: pip install dualflow[linalg]"
-                                  ) from None
+def transform(x: Tensor, axis: int, inverse: bool, norm: str | None = None,
+              name: str | None = None) -> Tensor:
+    """Transform a complex tensor along one axis."""
+    return apply("fft", x, axis=axis, inverse=inverse, norm=_DIVISORS[_NORMS[norm][inverse]],
+                 name=name)
 
 
-def _real(op: str, x: TensorLike, n_axes: int) -> Tensor:
-    """Return `x` as float32 or float64, checking that it has at least `n_axes` dimensions."""
-    a = as_tensor(x, None, op)
-    if not a.dtype.is_floating:
-        raise DTypeError(f"{op}: {a.dtype.name}, expected a floating dtype")
+@gradient("fft", saves="none")
+def _(g, y, x, axis, inverse, norm):
+    # The adjoint: the matrix is symmetric, so its conjugate transpose is its conjugate.
+    return apply("fft", g, axis=axis, inverse=not inverse, norm=norm)
+
+
+# --- arguments ---------------------------------------------------------------------------------
+
+
+def complex_input(op: str, x: TensorLike, n_axes: int = 1) -> Tensor:
+    """Return `x` as a complex tensor, checking that it has at least `n_axes` dimensions."""
+    a = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
     if a.ndim < n_axes:
         raise ShapeError(f"{op}: shape {tuple(a.shape)}, expected at least {n_axes} dimensions")
-    return cast(a, dtypes.float32) if a.dtype.itemsize == 2 else a
+    if a.dtype.is_complex:
+        return a
+    return cast(a, dtypes.complex128 if a.dtype is dtypes.float64 else dtypes.complex64)
 
 
-def _parts(op: str, x: Any, n_axes: int) -> Pair:
-    if not isinstance(x, tuple | list) or len(x) != 2:
-        raise InvalidArgumentError(f"{op}: expected a pair of tensors, real and imaginary part")
-    re, im = (_real(op, part, n_axes) for part in x)
-    if re.dtype is not im.dtype or not same_shape(re.shape, im.shape):
-        raise ShapeError(f"{op}: parts are {re.dtype.name} {tuple(re.shape)} and "
-                         f"{im.dtype.name} {tuple(im.shape)}, expected the same")
-    return re, im
-
-
-def _complex(re: Tensor, im: Tensor) -> Any:
-    import numpy as np
-
-    x = np.empty(re.shape, "complex64" if re.dtype is dtypes.float32 else "complex128")
-    x.real, x.imag = re.numpy(), im.numpy()
-    return x
-
-
-def _split(y: Any) -> tuple[Any, Any]:
-    import numpy as np
-
-    return np.ascontiguousarray(y.real), np.ascontiguousarray(y.imag)
-
-
-# --- complex to complex ------------------------------------------------------------------------
-
-
-def _transform(re: Tensor, im: Tensor, n_axes: int, inverse: bool, scaled: bool) -> Any:
-    """Compute the transform with SciPy; `scaled` divides by the number of points."""
-    if 0 in re.shape:
-        return re, im
-    module = _scipy_fft()
-    x, axes = _complex(re, im), tuple(range(-n_axes, 0))
-    if inverse:
-        return _split(module.ifftn(x, axes=axes, norm="backward" if scaled else "forward"))
-    return _split(module.fftn(x, axes=axes, norm="forward" if scaled else "backward"))
-
-
-def _transform_gradient(g: Any, ys: Any, re: Tensor, im: Tensor, n_axes: int, inverse: bool,
-                        scaled: bool) -> Any:
-    """Apply the adjoint: the matrix is symmetric, so this is the transform in reverse."""
-    return _fft(*g, n_axes=n_axes, inverse=not inverse, scaled=scaled)
-
-
-_fft = register_op("fft", _transform, gradient=_transform_gradient,
-                   infer=lambda re, im, **_: [re, im])
-
-
-def fft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """Return ``y[k] = sum of x[j] exp(-2 pi i j k / n)`` along the last dimension.
-
-    Parameters
-    ----------
-    input : pair of Tensor, floating, shape (..., n)
-        Real and imaginary part.
-
-    Returns
-    -------
-    pair of Tensor, like `input`
-
-    Notes
-    -----
-    Requires SciPy. The gradient is the unscaled inverse transform.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> re, im = df.signal.fft(([1., 0., 0., 0.], [0., 0., 0., 0.]))
-    >>> re.tolist(), im.tolist()
-    ([1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0])
-    """
-    re, im = _fft(*_parts("fft", input, 1), n_axes=1, inverse=False, scaled=False, name=name)
-    return re, im
-
-
-def ifft(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """Return ``x[j] = sum of y[k] exp(2 pi i j k / n) / n`` along the last dimension.
-
-    The inverse of `fft`.
-
-    Parameters and results are as in `fft`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> re, im = df.signal.ifft(([4., 0., 0., 0.], [0., 0., 0., 0.]))
-    >>> re.tolist()
-    [1.0, 1.0, 1.0, 1.0]
-    """
-    re, im = _fft(*_parts("ifft", input, 1), n_axes=1, inverse=True, scaled=True, name=name)
-    return re, im
-
-
-def fft2d(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """Compute `fft` along the last two dimensions.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> re, im = df.signal.fft2d(([[1., 1.], [1., 1.]], [[0., 0.], [0., 0.]]))
-    >>> re.tolist()
-    [[4.0, 0.0], [0.0, 0.0]]
-    """
-    re, im = _fft(*_parts("fft2d", input, 2), n_axes=2, inverse=False, scaled=False, name=name)
-    return re, im
-
-
-def ifft2d(input: tuple[TensorLike, TensorLike], name: str | None = None) -> Pair:
-    """Compute `ifft` along the last two dimensions, the inverse of `fft2d`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> re, im = df.signal.ifft2d(([[4., 0.], [0., 0.]], [[0., 0.], [0., 0.]]))
-    >>> re.tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
-    re, im = _fft(*_parts("ifft2d", input, 2), n_axes=2, inverse=True, scaled=True, name=name)
-    return re, im
-
-
-# --- real transforms ---------------------------------------------------------------------------
-
-
-def _points(op: str, fft_length: Any, otherwise: Any) -> Any:
-    if fft_length is None:
-        n = otherwise
+def axes_and_lengths(op: str, x: Tensor, fft_length: Any, axes: Any) -> list[tuple[int, Any]]:
+    """Return the axes of a transform as positive numbers, each with its length or None."""
+    lengths = None if fft_length is None else ints(fft_length, f"{op}: fft_length")
+    if axes is None:
+        found = range(x.ndim) if lengths is None else range(x.ndim - len(lengths), x.ndim)
     else:
-        n, = ints(fft_length, f"{op}: fft_length")
+        found = ints(axes, f"{op}: axes")
+    if any([not -x.ndim <= a < x.ndim for a in found]):
+        raise InvalidArgumentError(f"{op}: axes are {list(found)}, the input has {x.ndim} "
+                                   "dimensions")
+    which = [a % x.ndim for a in found]
+    if len(set(which)) < len(which):
+        raise InvalidArgumentError(f"{op}: axes are {list(found)}, expected each axis once")
+    if lengths is None:
+        return [(a, None) for a in which]
+    if len(lengths) != len(which):
+        raise InvalidArgumentError(f"{op}: fft_length has {len(lengths)} numbers for {len(which)} "
+                                   "axes, expected one for each")
+    for n in lengths:
+        at_least_one(op, n)
+    return list(zip(which, lengths, strict=True))
+
+
+def at_least_one(op: str, n: Any) -> Any:
     if not n >= 1:
         raise InvalidArgumentError(f"{op}: fft_length is {n}, expected at least 1")
     return n
 
 
-def _of_length(x: Tensor, n: Any) -> Tensor:
-    """Cut or zero-pad the last dimension to n elements."""
-    x = x[..., :n]
-    return pad(x, [[0, 0]] * (x.ndim - 1) + [[0, n - x.shape[-1]]])
+def checked_norm(op: str, norm: str | None) -> str | None:
+    if norm not in _NORMS:
+        raise InvalidArgumentError(f"{op}: norm is {shown(norm)}, expected None, 'backward', "
+                                   "'ortho' or 'forward'")
+    return norm
 
 
-def _rfft_gradient(g: Any, ys: Any, x: Tensor) -> Tensor:
-    n = x.shape[-1]
-    re, im = (_of_length(part, n) for part in g)
-    return _fft(re, im, n_axes=1, inverse=True, scaled=False)[0]
+def of_length(x: Tensor, axis: int, n: Any) -> Tensor:
+    """Truncate a dimension to n elements or pad it with zeros."""
+    have = x.shape[axis]
+    known = type(have) is type(n) is int
+    if n is None or have is n or (known and have == n):
+        return x
+    if not known or have > n:
+        x = x[(*[slice(None)] * axis, slice(None, n))]
+    if known and have > n:
+        return x
+    return pad(x, [[0, n - x.shape[axis] if d == axis else 0] for d in range(x.ndim)])
 
 
-_rfft = register_op(
-    "rfft", lambda x: _split(_scipy_fft().rfft(x.numpy())), gradient=_rfft_gradient,
-    infer=lambda x: [((*x.shape[:-1], x.shape[-1] // 2 + 1), x.dtype)] * 2)
+def along(op: str, x: Tensor, where: Sequence[tuple[int, Any]], inverse: bool,
+          norm: str | None = None, name: str | None = None) -> Tensor:
+    """Transform along several axes, the last one first."""
+    for axis, n in reversed(where):
+        x = transform(of_length(x, axis, n), axis, inverse, norm, name)
+    return x
 
 
-def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None,
-         name: str | None = None) -> Pair:
-    """Return the first half of the `fft` of real numbers; the second half is its conjugate.
-
-    Parameters
-    ----------
-    input_tensor : Tensor, floating, shape (..., n)
-    fft_length : int, optional
-        Number of points; the input is cut or zero-padded to it. By default n.
-
-    Returns
-    -------
-    pair of Tensor, shape (..., fft_length // 2 + 1)
-        Real and imaginary part.
-
-    Notes
-    -----
-    Requires SciPy.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> re, im = df.signal.rfft([0., 1., 0., 0.])
-    >>> re.tolist(), im.tolist()
-    ([1.0, 0.0, -1.0], [0.0, -1.0, 0.0])
-    """
-    x = _real("rfft", input_tensor, 1)
-    n = _points("rfft", fft_length, x.shape[-1])
-    re, im = _rfft(_of_length(x, n), name=name)
-    return re, im
-
-
-def _irfft_compute(re: Tensor, im: Tensor, n: int) -> Any:
-    return _scipy_fft().irfft(_complex(re, im), n)
-
-
-def _irfft_gradient(g: Tensor, y: Tensor, re: Tensor, im: Tensor, n: Any) -> Any:
-    """Double all points except the first and, if n is even, the last, for their conjugates."""
-    slopes = _rfft(g)
-    k = range_(re.shape[-1], dtype=dtypes.int64)
-    once = equal(k, 0) | equal(k * 2, n)
-    share = where(once, 1.0, 2.0) / cast(zeros_like(k[:1]) + n, dtypes.float64)
-    share = cast(share, re.dtype)
-    return slopes[0] * share, where(once, 0.0, slopes[1] * share)
-
-
-_irfft = register_op("irfft", _irfft_compute, gradient=_irfft_gradient,
-                     infer=lambda re, im, n: ((*re.shape[:-1], n), re.dtype))
-
-
-def irfft(input_tensor: tuple[TensorLike, TensorLike], fft_length: TensorLike | None = None,
-          name: str | None = None) -> Tensor:
-    """Return the real numbers whose `rfft` is `input_tensor`.
-
-    Parameters
-    ----------
-    input_tensor : pair of Tensor, floating, shape (..., k)
-        Real and imaginary part. The imaginary part of the first point and, if `fft_length` is even,
-        of the last is ignored.
-    fft_length : int, optional
-        Number of results, by default ``2 * (k - 1)``.
-
-    Returns
-    -------
-    Tensor, shape (..., fft_length)
-
-    Notes
-    -----
-    Requires SciPy.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.signal.irfft(([1., 0., -1.], [0., -1., 0.])).tolist()
-    [0.0, 1.0, 0.0, 0.0]
-    """
-    re, im = _parts("irfft", input_tensor, 1)
-    n = _points("irfft", fft_length, 2 * (re.shape[-1] - 1))
-    made: Tensor = _irfft(_of_length(re, n // 2 + 1), _of_length(im, n // 2 + 1), n=n, name=name)
+def _of_last(op: str, x: TensorLike, n_axes: int, inverse: bool, name: str | None) -> Tensor:
+    made = complex_input(op, x, n_axes)
+    for axis in range(-1, -1 - n_axes, -1):
+        made = transform(made, axis, inverse, None, name)
     return made
+
+
+def _of_axes(op: str, x: TensorLike, fft_length: Any, axes: Any, norm: str | None, inverse: bool,
+             name: str | None) -> Tensor:
+    made = complex_input(op, x, 0)
+    where = axes_and_lengths(op, made, fft_length, axes)
+    return along(op, made, where, inverse, checked_norm(op, norm), name)
+
+
+# --- transforms --------------------------------------------------------------------------------
+
+
+def fft(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return ``y[k] = sum of x[j] exp(-2 pi i j k / n)`` along the last dimension.
+
+    Parameters
+    ----------
+    input : Tensor, complex, shape (..., n)
+        Real numbers are cast: float64 to complex128, other dtypes to complex64.
+
+    Returns
+    -------
+    Tensor, complex, same shape as `input`
+
+    Raises
+    ------
+    ShapeError
+        If `input` is a scalar.
+
+    Notes
+    -----
+    Any n takes O(n log n) operations; lengths without prime factors above 31 are fastest. The
+    gradient is the inverse transform of ``g`` without its factor 1 / n.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.fft([1j, 0, 0, 0]).numpy()
+    array([0.+1.j, 0.+1.j, 0.+1.j, 0.+1.j])
+    """
+    return _of_last("fft", input, 1, False, name)
+
+
+def ifft(input: TensorLike, name: str | None = None) -> Tensor:
+    """Return ``x[j] = sum of y[k] exp(2 pi i j k / n) / n`` along the last dimension.
+
+    The inverse of `fft`. Parameters and results are as in `fft`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.ifft(df.signal.fft([1j, 2, 3, 4])).numpy()
+    array([0.+1.j, 2.+0.j, 3.+0.j, 4.+0.j])
+    """
+    return _of_last("ifft", input, 1, True, name)
+
+
+def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Compute `fft` along the last two dimensions.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.fft2d(df.ones([2, 2])).numpy()
+    array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
+    return _of_last("fft2d", input, 2, False, name)
+
+
+def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Compute `ifft` along the last two dimensions, the inverse of `fft2d`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.ifft2d([[4., 0.], [0., 0.]]).numpy()
+    array([[1.+0.j, 1.+0.j],
+           [1.+0.j, 1.+0.j]], dtype=complex64)
+    """
+    return _of_last("ifft2d", input, 2, True, name)
+
+
+def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Compute `fft` along the last three dimensions.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.fft3d(df.ones([2, 2, 2]))[0, 0].numpy()
+    array([8.+0.j, 0.+0.j], dtype=complex64)
+    """
+    return _of_last("fft3d", input, 3, False, name)
+
+
+def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
+    """Compute `ifft` along the last three dimensions, the inverse of `fft3d`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.ifft3d(df.ones([2, 2, 2]))[0, 0].numpy()
+    array([1.+0.j, 0.+0.j], dtype=complex64)
+    """
+    return _of_last("ifft3d", input, 3, True, name)
+
+
+def fftnd(input_tensor: TensorLike, fft_length: TensorLike | None = None,
+          axes: TensorLike | None = None, norm: str | None = None,
+          name: str | None = None) -> Tensor:
+    """Compute `fft` along several dimensions.
+
+    Parameters
+    ----------
+    input_tensor : Tensor, complex
+        Real numbers are cast as in `fft`.
+    fft_length : ints, optional
+        Number of points along each axis; the input is truncated or padded with zeros.
+    axes : ints, optional
+        By default all, or the last ones, as many as `fft_length` has numbers.
+    norm : {None, "backward", "ortho", "forward"}
+        Which transform is divided by the number of points: the inverse ("backward", the default)
+        or this one ("forward"); "ortho" divides both by the square root.
+
+    Returns
+    -------
+    Tensor, complex
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an axis does not exist or occurs twice, or if a length is below 1.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.fftnd(df.ones([2, 3]), [4], [0]).shape
+    (4, 3)
+    """
+    return _of_axes("fftnd", input_tensor, fft_length, axes, norm, False, name)
+
+
+def ifftnd(input_tensor: TensorLike, fft_length: TensorLike | None = None,
+           axes: TensorLike | None = None, norm: str | None = None,
+           name: str | None = None) -> Tensor:
+    """Compute `ifft` along several dimensions, the inverse of `fftnd`.
+
+    Parameters are as in `fftnd`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.ifftnd(df.signal.fftnd(df.ones([2, 2]))).numpy()
+    array([[1.+0.j, 1.+0.j],
+           [1.+0.j, 1.+0.j]], dtype=complex64)
+    """
+    return _of_axes("ifftnd", input_tensor, fft_length, axes, norm, True, name)
+
+
+# --- order of the frequencies ------------------------------------------------------------------
+
+
+def _rolled(op: str, x: TensorLike, axes: Any, sign: int, name: str | None) -> Tensor:
+    a = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
+    which = [axis for axis, _ in axes_and_lengths(op, a, None, axes)]
+    half = [(a.shape[axis] + (sign < 0)) // 2 for axis in which]
+    return roll(a, half, which, name)
+
+
+def fftshift(x: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Tensor:
+    """Move frequency 0 from the start of each axis to its centre.
+
+    Parameters
+    ----------
+    x : Tensor
+    axes : int or ints, optional
+        By default all.
+
+    Returns
+    -------
+    Tensor, shape and dtype of `x`
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.fftshift([0, 1, 2, -2, -1]).tolist()
+    [-2, -1, 0, 1, 2]
+    """
+    return _rolled("fftshift", x, axes, 1, name)
+
+
+def ifftshift(x: TensorLike, axes: TensorLike | None = None, name: str | None = None) -> Tensor:
+    """Move frequency 0 from the centre of each axis to its start, the inverse of `fftshift`.
+
+    Parameters are as in `fftshift`.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> df.signal.ifftshift([-2, -1, 0, 1, 2]).tolist()
+    [0, 1, 2, -2, -1]
+    """
+    return _rolled("ifftshift", x, axes, -1, name)

@@ -1,86 +1,31 @@
-"""Short-time Fourier transforms: framing, window functions, and overlap-add."""
+"""Short-time Fourier transforms: framing and overlap-add."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from dualflow import dtypes
 from dualflow._core import Tensor, as_tensor
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.creation import range as range_
 from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import expand_dims, one_size, product, reshape, static_shape
 from dualflow.ops.array.slicing import tile
 from dualflow.ops.elementwise.cast import cast
-from dualflow.ops.elementwise.compare import where
-from dualflow.ops.elementwise.trigonometric import cos
 from dualflow.ops.indexing.gather import gather, gather_grad
 from dualflow.ops.reduction.reduce import reduce_sum
-from dualflow.ops.signal.fourier import Pair, irfft, rfft
+from dualflow.ops.signal.real_fourier import irfft, rfft
+from dualflow.ops.signal.windows import hann_window
 from dualflow.ops.types import DTypeLike, TensorLike
 
-__all__ = ["frame", "hamming_window", "hann_window", "inverse_stft", "inverse_stft_window_fn",
-           "overlap_and_add", "stft"]
+__all__ = ["frame", "inverse_stft", "inverse_stft_window_fn", "overlap_and_add", "stft"]
 
 Window = Callable[..., Any]
-
-
-# --- windows -------------------------------------------------------------------------------------
-
-
-def _raised_cosine(op: str, window_length: int, periodic: bool, dtype: DTypeLike, a: float,
-                   b: float, name: str | None) -> Tensor:
-    """Return a - b cos(2 pi k / n), a period without its last point if `periodic`; 1 if n is 0."""
-    length, dtype = one_size(window_length, f"{op}: window_length"), dtypes.as_dtype(dtype)
-    if not dtype.is_floating:
-        raise DTypeError(f"{op}: {dtype}, expected a floating dtype")
-    n = as_tensor(length - (length % 2 if periodic else 1), dtypes.float64)
-    made = a - b * cos(range_(length, dtype=dtypes.float64) * (2 * math.pi / n))
-    return cast(where(n > 0, made, as_tensor(1, dtypes.float64)), dtype, name=name)
-
-
-def hann_window(window_length: int, periodic: bool = True, dtype: DTypeLike = dtypes.float32,
-                name: str | None = None) -> Tensor:
-    """Return the weights ``0.5 - 0.5 * cos(2 * pi * k / n)``.
-
-    Parameters
-    ----------
-    window_length : int
-    periodic : bool
-        Whether an even number of weights spans one period. Otherwise, and for an odd number, the
-        last weight equals the first.
-    dtype : floating dtype
-
-    Returns
-    -------
-    Tensor, shape (window_length,)
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.signal.hann_window(4).tolist()
-    [0.0, 0.5, 1.0, 0.5]
-    """
-    return _raised_cosine("hann_window", window_length, periodic, dtype, 0.5, 0.5, name)
-
-
-def hamming_window(window_length: int, periodic: bool = True, dtype: DTypeLike = dtypes.float32,
-                   name: str | None = None) -> Tensor:
-    """Return the weights ``0.54 - 0.46 * cos(2 * pi * k / n)``; otherwise as `hann_window`.
-
-    Examples
-    --------
-    >>> import dualflow as df
-    >>> df.signal.hamming_window(4).numpy().round(2).tolist()
-    [0.07999999821186066, 0.5400000214576721, 1.0, 0.5400000214576721]
-    """
-    return _raised_cosine("hamming_window", window_length, periodic, dtype, 0.54, 0.46, name)
 
 
 # --- frames --------------------------------------------------------------------------------------
 
 
-def _positive(op: str, **given: Any) -> list[int]:
+def positive(op: str, **given: Any) -> list[int]:
     found = [one_size(value, f"{op}: {name}") for name, value in given.items()]
     for name, value in zip(given, found, strict=True):
         if value < 1:
@@ -118,7 +63,7 @@ def frame(signal: TensorLike, frame_length: int, frame_step: int, pad_end: bool 
     [[1, 2, 3], [3, 4, 5]]
     """
     x = as_tensor(signal, None, "frame")
-    length, step = _positive("frame", frame_length=frame_length, frame_step=frame_step)
+    length, step = positive("frame", frame_length=frame_length, frame_step=frame_step)
     if not -x.ndim <= axis < x.ndim:
         raise InvalidArgumentError(f"frame: axis is {axis}, signal has {x.ndim} dimensions")
     axis %= x.ndim
@@ -155,7 +100,7 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
     if x.ndim < 2:
         raise ShapeError(f"overlap_and_add: shape {tuple(x.shape)}, expected frames in the last "
                          "two dimensions")
-    step, = _positive("overlap_and_add", frame_step=frame_step)
+    step, = positive("overlap_and_add", frame_step=frame_step)
     *batch, count, length = static_shape(x)
     shape = (product(batch), (count - 1) * step + length)
     flat = gather_grad(reshape(x, (shape[0], count, length)), _places(count, length, step), shape,
@@ -168,7 +113,7 @@ def overlap_and_add(signal: TensorLike, frame_step: int, name: str | None = None
 
 def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: int | None = None,
          window_fn: Window | None = hann_window, pad_end: bool = False,
-         name: str | None = None) -> Pair:
+         name: str | None = None) -> Tensor:
     """Return the short-time Fourier transform: the `rfft` of each weighted frame.
 
     Parameters
@@ -184,22 +129,16 @@ def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: in
 
     Returns
     -------
-    pair of Tensor, shape (..., frames, fft_length // 2 + 1)
-        Real and imaginary part.
-
-    Notes
-    -----
-    Requires SciPy.
+    Tensor, complex, shape (..., frames, fft_length // 2 + 1)
 
     Examples
     --------
     >>> import dualflow as df
-    >>> re, im = df.signal.stft(df.ones([8]), 4, 2)
-    >>> re.shape
+    >>> df.signal.stft(df.ones([8]), 4, 2).shape
     (3, 3)
     """
     x = as_tensor(signals, None, "stft")
-    length, _ = _positive("stft", frame_length=frame_length, frame_step=frame_step)
+    length, _ = positive("stft", frame_length=frame_length, frame_step=frame_step)
     points = 1 << (length - 1).bit_length() if fft_length is None else fft_length
     frames = frame(x, length, frame_step, pad_end)
     if window_fn is not None:
@@ -207,14 +146,14 @@ def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: in
     return rfft(frames, [points], name=name)
 
 
-def inverse_stft(stfts: tuple[TensorLike, TensorLike], frame_length: int, frame_step: int,
+def inverse_stft(stfts: TensorLike, frame_length: int, frame_step: int,
                  fft_length: int | None = None, window_fn: Window | None = hann_window,
                  name: str | None = None) -> Tensor:
     """Return the signal of a given `stft`: the sum of the weighted frames.
 
     Parameters
     ----------
-    stfts : pair of Tensor, floating, shape (..., frames, fft_length // 2 + 1)
+    stfts : Tensor, complex, shape (..., frames, fft_length // 2 + 1)
     frame_length, frame_step, fft_length
         As in `stft`.
     window_fn : callable, optional
@@ -228,12 +167,12 @@ def inverse_stft(stfts: tuple[TensorLike, TensorLike], frame_length: int, frame_
     Examples
     --------
     >>> import dualflow as df
-    >>> parts = df.signal.stft(df.ones([8]), 4, 2)
+    >>> stfts = df.signal.stft(df.ones([8]), 4, 2)
     >>> window = df.signal.inverse_stft_window_fn(2)
-    >>> df.signal.inverse_stft(parts, 4, 2, window_fn=window)[2:6].numpy().round(4).tolist()
+    >>> df.signal.inverse_stft(stfts, 4, 2, window_fn=window)[2:6].numpy().round(4).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    length, _ = _positive("inverse_stft", frame_length=frame_length, frame_step=frame_step)
+    length, _ = positive("inverse_stft", frame_length=frame_length, frame_step=frame_step)
     points = 1 << (length - 1).bit_length() if fft_length is None else fft_length
     frames = irfft(stfts, [points])[..., :length]
     if int(points) < length:
@@ -269,7 +208,7 @@ def inverse_stft_window_fn(frame_step: int, forward_window_fn: Window = hann_win
     >>> df.signal.inverse_stft_window_fn(2)(4, df.float32).tolist()
     [0.0, 1.0, 1.0, 1.0]
     """
-    step, = _positive("inverse_stft_window_fn", frame_step=frame_step)
+    step, = positive("inverse_stft_window_fn", frame_step=frame_step)
 
     def window(frame_length: int, dtype: DTypeLike = dtypes.float32) -> Tensor:
         forward = forward_window_fn(frame_length, dtype=dtype)

@@ -8,7 +8,7 @@ from dualflow.transforms.registry import batching
 
 @batching("argmax", "argmin", "cumsum", "cumprod", "cumulative_recurrence",
           "cumulative_logsumexp", "softmax", "log_softmax", "softmax_grad", "log_softmax_grad",
-          "softmax_cross_entropy", "softmax_cross_entropy_grad", "resample", "resample_grad")
+          "softmax_cross_entropy", "softmax_cross_entropy_grad", "resample", "resample_grad", "fft")
 def along(run: Application, *operands: BatchedValue) -> Any:
     return run(*run.all_batched(operands), axis=run.axis())
 

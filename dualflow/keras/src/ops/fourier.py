@@ -1,4 +1,4 @@
-"""Fourier transforms. Keras passes complex values as pairs of tensors, like `df.signal`."""
+"""Fourier transforms. Keras passes complex values as pairs of tensors."""
 
 import math
 from typing import Any
@@ -7,7 +7,8 @@ import dualflow as df
 from dualflow.keras.src.ops.convert import convert_to_tensor, floating, tensors
 
 
-def _pair(x: Any) -> tuple[df.Tensor, df.Tensor]:
+def _joined(x: Any) -> df.Tensor:
+    """Return a pair of tensors as a complex tensor."""
     if not isinstance(x, tuple | list) or len(x) != 2:
         raise ValueError("Input `x` should be a tuple of two tensors - real and imaginary."
                          f"Received: x={x}")
@@ -20,27 +21,33 @@ def _pair(x: Any) -> tuple[df.Tensor, df.Tensor]:
         raise ValueError("At least one tensor in input `x` is not of type float. "
                          f"Received: x={x}.")
     real, imag = tensors(real, imag)
-    return real, imag
+    if real.dtype not in (df.float32, df.float64):
+        real, imag = df.cast(real, df.float32), df.cast(imag, df.float32)
+    return df.complex(real, imag)
+
+
+def _pair(x: df.Tensor) -> tuple[df.Tensor, df.Tensor]:
+    return df.math.real(x), df.math.imag(x)
 
 
 def fft(x: Any) -> Any:
-    return df.signal.fft(_pair(x))
+    return _pair(df.signal.fft(_joined(x)))
 
 
 def fft2(x: Any) -> Any:
-    return df.signal.fft2d(_pair(x))
+    return _pair(df.signal.fft2d(_joined(x)))
 
 
 def ifft2(x: Any) -> Any:
-    return df.signal.ifft2d(_pair(x))
+    return _pair(df.signal.ifft2d(_joined(x)))
 
 
 def rfft(x: Any, fft_length: Any = None) -> Any:
-    return df.signal.rfft(floating(x), fft_length)
+    return _pair(df.signal.rfft(floating(x), fft_length))
 
 
 def irfft(x: Any, fft_length: Any = None) -> Any:
-    return df.signal.irfft(_pair(x), fft_length)
+    return df.signal.irfft(_joined(x), fft_length)
 
 
 # --- short-time transforms ---

@@ -1,0 +1,368 @@
+/* Passes and steps of Fourier transforms over vectors of interleaved complex numbers. Included once
+ * per complex dtype. Lengths and distances of arrays are numbers of elements of type T, two per
+ * complex number. */
+
+/* Lane numbers of each pair: exchanged, the first twice, the second twice. */
+DF_INLINE V FN(exchange)(V z) { return DF_SHUFFLE(z, z, DF_LIST(DF_EXCHANGED)); }
+
+/* The sign bit in the lanes of the real parts (0) or imaginary parts (1). */
+DF_INLINE M FN(sign_of_part)(int part)
+{
+    const M odd = -((M){LANE_NUMBERS} & 1);
+    return FN(sign_bit)() & (part ? odd : ~odd);
+}
+
+DF_INLINE V FN(flip)(V z, M sign) { return (V)((M)z ^ sign); }
+
+/* z w, where `re` has the real part of w in every lane and `im` its imaginary part, negated in the
+ * lanes of real parts. */
+DF_INLINE V FN(times_parts)(V z, V re, V im)
+{
+    return FN(fma)(z, re, FN(exchange)(z) * im);
+}
+
+typedef struct {
+    V re, im;
+} FN(factor);
+
+DF_INLINE FN(factor) FN(one_factor)(const T *w)
+{
+    return (FN(factor)){FN(splat)(w[0]), FN(flip)(FN(splat)(w[1]), FN(sign_of_part)(0))};
+}
+
+DF_INLINE FN(factor) FN(factors)(V w)
+{
+    return (FN(factor)){DF_SHUFFLE(w, w, DF_LIST(DF_FIRSTS)),
+                        FN(flip)(DF_SHUFFLE(w, w, DF_LIST(DF_SECONDS)), FN(sign_of_part)(0))};
+}
+
+DF_INLINE V FN(times)(V z, FN(factor) w) { return FN(times_parts)(z, w.re, w.im); }
+
+/* --- butterflies ------------------------------------------------------------------------------ */
+
+/* Rows of a butterfly: `count` elements of rows x + j xs and y + k ys. */
+typedef struct {
+    int64_t count;
+    const T *x;
+    int64_t xs;
+    T *y;
+    int64_t ys;
+    const T *turns; /* radix - 1 factors of the results after the first, or NULL: 1 */
+} FN(rows);
+
+DF_INLINE void FN(butterfly2)(FN(rows) r, int64_t i, int64_t n)
+{
+    const V a = FN(load_upto)(r.x + i, n), b = FN(load_upto)(r.x + r.xs + i, n);
+    V c = a - b;
+    if (r.turns) c = FN(times)(c, FN(one_factor)(r.turns));
+    FN(store_upto)(r.y + i, a + b, n);
+    FN(store_upto)(r.y + r.ys + i, c, n);
+}
+
+/* `quarter`: the lanes that change their sign in the product with the root of order 4. */
+DF_INLINE void FN(butterfly4)(FN(rows) r, int64_t i, int64_t n, M quarter, const FN(factor) *turns)
+{
+    const V a = FN(load_upto)(r.x + i, n), b = FN(load_upto)(r.x + r.xs + i, n);
+    const V c = FN(load_upto)(r.x + 2 * r.xs + i, n), d = FN(load_upto)(r.x + 3 * r.xs + i, n);
+    const V e = a + c, f = a - c, g = b + d, h = FN(flip)(FN(exchange)(b - d), quarter);
+    V one = f + h, two = e - g, three = f - h;
+    if (r.turns) {
+        one = FN(times)(one, turns[0]);
+        two = FN(times)(two, turns[1]);
+        three = FN(times)(three, turns[2]);
+    }
+    FN(store_upto)(r.y + i, e + g, n);
+    FN(store_upto)(r.y + r.ys + i, one, n);
+    FN(store_upto)(r.y + 2 * r.ys + i, two, n);
+    FN(store_upto)(r.y + 3 * r.ys + i, three, n);
+}
+
+/* An odd radix. With w = exp(2 pi i / radix) and its powers c + i s, results k and radix - k are
+ * x[0] + sum of c[jk] (x[j] + x[radix - j]) +- i sum of s[jk] (x[j] - x[radix - j]), 2 j < radix. */
+DF_INLINE void FN(butterfly_odd)(FN(rows) r, int64_t i, int64_t n, int radix, const T *roots)
+{
+    V sum[DF_FOURIER_RADIX / 2], difference[DF_FOURIER_RADIX / 2];
+    const V first = FN(load_upto)(r.x + i, n);
+    V all = first;
+    const int half = radix / 2;
+#pragma GCC unroll 2
+    for (int j = 0; j < half; j++) {
+        const V a = FN(load_upto)(r.x + (j + 1) * r.xs + i, n);
+        const V b = FN(load_upto)(r.x + (radix - 1 - j) * r.xs + i, n);
+        sum[j] = a + b;
+        difference[j] = FN(flip)(FN(exchange)(a - b), FN(sign_of_part)(0));
+        all += sum[j];
+    }
+    FN(store_upto)(r.y + i, all, n);
+#pragma GCC unroll 2
+    for (int k = 1; k <= half; k++) {
+        V even = first, odd = {0};
+#pragma GCC unroll 2
+        for (int j = 0, at = k; j < half; j++) { /* at = (j + 1) k % radix */
+            even = FN(fma)(sum[j], FN(splat)(roots[2 * at]), even);
+            odd = FN(fma)(difference[j], FN(splat)(roots[2 * at + 1]), odd);
+            at = at + k < radix ? at + k : at + k - radix;
+        }
+        V y[2] = {even + odd, even - odd};
+#pragma GCC unroll 2
+        for (int side = 0; side < 2; side++) {
+            const int to = side ? radix - k : k;
+            if (r.turns) y[side] = FN(times)(y[side], FN(one_factor)(r.turns + 2 * (to - 1)));
+            FN(store_upto)(r.y + to * r.ys + i, y[side], n);
+        }
+    }
+}
+
+#define ALL_LANES(body)                                                                          \
+    do {                                                                                         \
+        int64_t i = 0;                                                                           \
+        for (; i + LANES <= r.count; i += LANES) body(r, i, LANES);                              \
+        if (i < r.count) body(r, i, r.count - i);                                                \
+    } while (0)
+#define TWO(r, i, n) FN(butterfly2)(r, i, n)
+#define FOUR(r, i, n) FN(butterfly4)(r, i, n, quarter, turns)
+
+DF_NOINLINE void FN(two)(FN(rows) r) { ALL_LANES(TWO); }
+DF_NOINLINE void FN(four)(FN(rows) r, M quarter)
+{
+    const T ones[6] = {1, 0, 1, 0, 1, 0}, *w = r.turns ? r.turns : ones;
+    const FN(factor) turns[3] = {FN(one_factor)(w), FN(one_factor)(w + 2), FN(one_factor)(w + 4)};
+    ALL_LANES(FOUR);
+}
+DF_NOINLINE void FN(odd)(FN(rows) r, int radix, const T *roots)
+{
+    int64_t i = 0;
+    for (; radix == 3 && i + LANES <= r.count; i += LANES)
+        FN(butterfly_odd)(r, i, LANES, 3, roots);
+    for (; radix == 5 && i + LANES <= r.count; i += LANES)
+        FN(butterfly_odd)(r, i, LANES, 5, roots);
+    for (; i < r.count; i += LANES)
+        FN(butterfly_odd)(r, i, df_min(LANES, r.count - i), radix, roots);
+}
+
+#undef TWO
+#undef FOUR
+#undef ALL_LANES
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+/* Transforms the rows x + j xs, each of `c` elements, to rows y + k ys. `scratch` has 2 n c
+ * elements. T. Stockham's order, "High-speed convolution and correlation", 1966: pass s -> s radix
+ * maps rows q + s (p + m j) to rows q + s (radix p + k), q < s, p < m = n / (s radix). */
+DF_NOINLINE void FN(step)(const df_fourier_step *step, bool inverse, int64_t c, const T *x, int64_t xs,
+                     T *y, int64_t ys, T *scratch)
+{
+    const int64_t n = step->n;
+    const T *roots = step->roots;
+    const M quarter = FN(sign_of_part)(!inverse);
+    if (step->n_passes == 0) memcpy(y, x, (size_t)c * sizeof(T));
+    for (int64_t pass = 0, s = 1; pass < step->n_passes; pass++) {
+        const int radix = step->radix[pass];
+        const int64_t m = n / (s * radix);
+        T *out = pass == step->n_passes - 1 ? y : scratch + pass % 2 * n * c;
+        const int64_t out_step = out == y ? ys : c;
+        /* neighbouring rows without gaps are one row */
+        const int64_t joined = (xs == c && out_step == c) || s == 1 ? s : 1;
+        T roots_of_radix[2 * DF_FOURIER_RADIX], turns[2 * DF_FOURIER_RADIX];
+        for (int j = 0; j < radix; j++)
+            memcpy(roots_of_radix + 2 * j, roots + 2 * (n / radix) * j, 2 * sizeof(T));
+        for (int64_t p = 0; p < m; p++) {
+            for (int64_t k = 1; p && k < radix; k++)
+                memcpy(turns + 2 * (k - 1), roots + 2 * p * k * s, 2 * sizeof(T));
+            FN(rows) r = {joined * c, x + p * s * xs, s * m * xs, out + p * s * radix * out_step,
+                          s * out_step, p ? turns : NULL};
+            for (int64_t q = 0; q < s; q += joined, r.x += xs, r.y += out_step) {
+                if (radix == 4) FN(four)(r, quarter);
+                else if (radix == 2) FN(two)(r);
+                else FN(odd)(r, radix, roots_of_radix);
+            }
+        }
+        s *= radix;
+        x = out;
+        xs = out_step;
+    }
+}
+
+/* y = x w for n elements; `sign` changes signs of lanes of x. w has n elements, or, if `one`, a
+ * single complex number. */
+DF_NOINLINE void FN(turn)(int64_t n, T *y, const T *x, M sign, const T *w, bool one)
+{
+    const FN(factor) f = one ? FN(one_factor)(w) : (FN(factor)){{0}, {0}};
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int64_t few = df_min(LANES, n - i);
+        const V z = FN(flip)(FN(load_upto)(x + i, few), sign);
+        const FN(factor) g = one ? f : FN(factors)(FN(load_upto)(w + i, few));
+        FN(store_upto)(y + i, FN(times)(z, g), few);
+    }
+}
+
+/* A matrix to transpose; if `p` is not NULL, element (k, j) is multiplied by root k (j + begin) of
+ * the plan. */
+typedef struct {
+    int64_t rows, columns;
+    const T *x;
+    T *y;
+    const df_fourier_plan *p;
+    int64_t begin;
+} FN(matrix);
+
+enum { FN(tile_edge) = LANES / 2 };
+
+/* Transposes `rows` x `columns` elements from (k, j) in registers. */
+DF_INLINE void FN(transpose_tile)(const FN(matrix) *m, int64_t k, int64_t j, int64_t rows,
+                                  int64_t columns, const FN(factor) *first)
+{
+    v_f64 tile[FN(tile_edge)];
+#pragma GCC unroll 8
+    for (int r = 0; r < FN(tile_edge); r++) {
+        const int64_t row = k + df_min(r, rows - 1);
+        V z = FN(load_upto)(m->x + 2 * (row * m->columns + j), 2 * columns);
+        if (m->begin) z = FN(times)(z, first[r]);
+        if (m->p) {
+            const T *w = (const T *)m->p->turns + 2 * (row * m->p->step[0].width + j);
+            z = FN(times)(z, FN(factors)(FN(load_upto)(w, 2 * columns)));
+        }
+        tile[r] = (v_f64)z;
+    }
+#pragma GCC unroll 3
+    for (int h = 1; h < FN(tile_edge); h *= 2)
+#pragma GCC unroll 8
+        for (int r = 0; r < FN(tile_edge); r++)
+            if (!(r & h)) trade(&tile[r], &tile[r + h], h * (int)sizeof(T) / 4);
+#pragma GCC unroll 8
+    for (int c = 0; c < FN(tile_edge); c++)
+        if (c < columns) FN(store_upto)(m->y + 2 * ((j + c) * m->rows + k), (V)tile[c], 2 * rows);
+}
+
+DF_NOINLINE void FN(transpose)(const FN(matrix) *m)
+{
+    enum { EDGE = FN(tile_edge) };
+    for (int64_t k = 0; k < m->rows; k += EDGE) {
+        const int64_t rows = df_min(EDGE, m->rows - k);
+        FN(factor) first[EDGE];
+#pragma GCC unroll 8
+        for (int r = 0; r < EDGE; r++) first[r] = (FN(factor)){{0}, {0}};
+        for (int64_t r = 0; r < EDGE && m->begin; r++) {
+            double re, im;
+            df_fourier_root(&m->p->roots, df_min(k + r, m->rows - 1) * m->begin, &re, &im);
+            first[r] = FN(one_factor)((const T[]){(T)re, (T)im});
+        }
+        int64_t j = 0;
+        for (; rows == EDGE && j + EDGE <= m->columns; j += EDGE)
+            FN(transpose_tile)(m, k, j, EDGE, EDGE, first);
+        for (; j < m->columns; j += EDGE)
+            FN(transpose_tile)(m, k, j, rows, df_min(EDGE, m->columns - j), first);
+    }
+}
+
+/* The first of two steps for columns [begin, begin + width) of the matrix x of step[1].n columns.
+ * Stores its transpose: `y` has a row of step[0].n numbers per column of x. */
+static void FN(first_step)(const df_fourier_plan *p, const T *x, int64_t begin, T *y, T *scratch)
+{
+    const int64_t n = p->step[0].n, columns = p->step[1].n;
+    const int64_t width = df_min(p->step[0].width, columns - begin);
+    T *block = scratch;
+    FN(step)(&p->step[0], p->inverse && !p->chirp, 2 * width, x + 2 * begin, 2 * columns, block,
+             2 * width, scratch + 2 * n * p->step[0].width);
+    FN(transpose)(&(FN(matrix)){n, width, block, y + 2 * n * begin, p, begin});
+}
+
+/* The second step for columns [begin, begin + width) of the matrix x of step[0].n columns. */
+static void FN(second_step)(const df_fourier_plan *p, const T *x, int64_t begin, T *y, T *scratch)
+{
+    const int64_t columns = p->step[0].n, width = df_min(p->step[1].width, columns - begin);
+    FN(step)(&p->step[1], p->inverse && !p->chirp, 2 * width, x + 2 * begin, 2 * columns,
+             y + 2 * begin, 2 * columns, scratch);
+}
+
+/* The transform of length m of a block of columns. */
+DF_NOINLINE void FN(steps)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs, T *y,
+                      int64_t ys, T *scratch)
+{
+    if (p->n_steps == 1) {
+        FN(step)(&p->step[0], p->inverse && !p->chirp, 2 * columns, x, xs, y, ys, scratch);
+        return;
+    }
+    T *rest = scratch + p->m * 2;
+    for (int64_t j = 0; j < p->step[1].n; j += p->step[0].width)
+        FN(first_step)(p, x, j, scratch, rest);
+    for (int64_t j = 0; j < p->step[0].n; j += p->step[1].width)
+        FN(second_step)(p, scratch, j, y, rest);
+}
+
+/* Multiplies n rows by the chirps, or, without gaps between rows of one number, all at once. */
+DF_NOINLINE void FN(chirp)(const T *chirps, int64_t n, int64_t c, const T *x, int64_t xs, M sign, T *y,
+                      int64_t ys)
+{
+    if (c == 2 && xs == 2 && ys == 2) FN(turn)(2 * n, y, x, sign, chirps, false);
+    else
+        for (int64_t j = 0; j < n; j++)
+            FN(turn)(c, y + j * ys, x + j * xs, sign, chirps + 2 * j, true);
+}
+
+/* X[k] = chirp[k] sum of conj(chirp[k - j]) (x[j] chirp[j]): 2 j k = j^2 + k^2 - (k - j)^2. The
+ * convolution's inverse transform is the conjugate of the transform of conjugates. */
+static void FN(transform)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs, T *y,
+                          int64_t ys, T *scratch)
+{
+    const int64_t c = 2 * columns, n = p->n, m = p->m;
+    if (!p->chirp) {
+        FN(steps)(p, columns, x, xs, y, ys, scratch);
+        const T scale[2] = {(T)p->scale, 0};
+        for (int64_t k = 0; k < n && p->n_steps == 1 && p->scale != 1; k++)
+            FN(turn)(c, y + k * ys, y + k * ys, (M){0}, scale, true);
+        return;
+    }
+    const M conjugate = FN(sign_of_part)(1);
+    T *a = scratch, *b = a + m * c, *rest = b + m * c;
+    FN(chirp)(p->chirps, n, c, x, xs, (M){0}, a, c);
+    memset(a + n * c, 0, (size_t)((m - n) * c) * sizeof(T));
+    FN(steps)(p, columns, a, c, b, c, rest);
+    FN(chirp)(p->filter, m, c, b, c, conjugate, b, c);
+    FN(steps)(p, columns, b, c, a, c, rest);
+    FN(chirp)(p->chirps, n, c, a, c, conjugate, y, ys);
+}
+
+/* Replaces the filter by the conjugate of its transform, times scale / m. */
+static void FN(transform_filter)(const df_fourier_plan *p, T *scratch)
+{
+    const T scale[2] = {(T)(p->scale / (double)p->m), 0};
+    FN(steps)(p, 1, p->filter, 2, scratch, 2, scratch + 2 * p->m);
+    FN(turn)(2 * p->m, p->filter, scratch, FN(sign_of_part)(1), scale, true);
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+/* Transforms `rows` rows of n numbers as columns next to each other. */
+static void FN(gathered)(const df_fourier_plan *p, int64_t rows, const T *x, T *y, T *scratch)
+{
+    T *a = scratch, *b = a + 2 * p->n * rows;
+    FN(transpose)(&(FN(matrix)){rows, p->n, x, a, NULL, 0});
+    FN(transform)(p, rows, a, 2 * rows, b, 2 * rows, b + 2 * p->n * rows);
+    FN(transpose)(&(FN(matrix)){p->n, rows, b, y, NULL, 0});
+}
+
+/* Blocks [begin, end) of columns: of all rows before the axis, or a step of a single column. */
+static void CN(blocks)(const job *j, int64_t begin, int64_t end, void *scratch)
+{
+    const df_fourier_plan *p = &j->plan;
+    const int64_t n = p->n, columns = p->columns, width = p->n_steps == 2 ? 1 : p->step[0].width;
+    for (int64_t i = begin; i < end; i++) {
+        if (p->gathers) {
+            const int64_t first = i * p->step[0].width, at = 2 * n * first;
+            FN(gathered)(p, df_min(p->step[0].width, j->outer - first), (const T *)j->x + at,
+                         (T *)j->y + at, scratch);
+            continue;
+        }
+        if (j->part != WHOLE) {
+            if (j->part == FIRST)
+                FN(first_step)(p, j->x, i * p->step[0].width, j->middle, scratch);
+            else FN(second_step)(p, j->middle, i * p->step[1].width, j->y, scratch);
+            continue;
+        }
+        const int64_t block = i % j->blocks * width;
+        const int64_t at = 2 * (i / j->blocks * n * columns + block);
+        FN(transform)(p, df_min(width, columns - block), (const T *)j->x + at, 2 * columns,
+                      (T *)j->y + at, 2 * columns, scratch);
+    }
+}
