@@ -151,13 +151,9 @@ def rint(x: TensorLike, name: str | None = None) -> Tensor:
     return round(x, name=name)
 
 
-def _test(op, join, x, name):
-    """Apply a test of floats; for complex numbers, join the results of their parts."""
-    x = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
-    if not x.dtype.is_complex:
-        return apply_unary(op, x, name)
-    return apply(join, *[apply_unary(op, apply_unary(part, x)) for part in ("real", "imag")],
-                 name=name)
+def _of_parts(test, join, x, name):
+    """Return the joined results of a test of floats for the parts of complex numbers."""
+    return apply(join, *[test(apply_unary(part, x)) for part in ("real", "imag")], name=name)
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
@@ -181,7 +177,10 @@ def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_nan([1., float('inf'), float('nan')]).numpy().tolist()
     [False, False, True]
     """
-    return _test("is_nan", "logical_or", x, name)
+    value = x if isinstance(x, TensorBase) else as_tensor(x, None, "is_nan")
+    if value.dtype.is_complex:
+        return _of_parts(is_nan, "logical_or", value, name)
+    return apply_unary("is_nan", value, name)
 
 
 no_gradient("is_nan", why="its result is bool")
@@ -208,7 +207,10 @@ def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_inf([1., float('inf'), float('nan')]).numpy().tolist()
     [False, True, False]
     """
-    return _test("is_inf", "logical_or", x, name)
+    value = x if isinstance(x, TensorBase) else as_tensor(x, None, "is_inf")
+    if value.dtype.is_complex:
+        return _of_parts(is_inf, "logical_or", value, name)
+    return apply_unary("is_inf", value, name)
 
 
 no_gradient("is_inf", why="its result is bool")
@@ -235,7 +237,10 @@ def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.is_finite([1., float('inf'), float('nan')]).numpy().tolist()
     [True, False, False]
     """
-    return _test("is_finite", "logical_and", x, name)
+    value = x if isinstance(x, TensorBase) else as_tensor(x, None, "is_finite")
+    if value.dtype.is_complex:
+        return _of_parts(is_finite, "logical_and", value, name)
+    return apply_unary("is_finite", value, name)
 
 
 no_gradient("is_finite", why="its result is bool")
