@@ -47,7 +47,8 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         *CSRC.glob("ops/quantization/*.c"),
         *CSRC.glob("ops/indexing/*.c"),
-        CSRC / "ops/elementwise/complex_math.c", CSRC / "ops/elementwise/gamma.c",
+        *[CSRC / f"ops/elementwise/{name}.c" for name in (
+            "cast", "complex_math", "division", "gamma")], CSRC / "gemm/complex.c",
         CSRC / "ops/signal/fourier.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",

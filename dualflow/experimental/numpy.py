@@ -143,7 +143,7 @@ def copy(a: TensorLike) -> Tensor:
 
 
 def angle(z: TensorLike, deg: bool = False) -> Tensor:
-    """Return the angles of complex numbers, in radians or, if `deg`, in degrees.
+    """Return the angles of the complex numbers `z`, in radians or, if `deg`, in degrees.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def angle(z: TensorLike, deg: bool = False) -> Tensor:
 
 
 def iscomplex(x: TensorLike) -> Tensor:
-    """Return True where the imaginary part is not 0.
+    """Return True where the imaginary part of `x` is not 0.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def iscomplex(x: TensorLike) -> Tensor:
 
 
 def isreal(x: TensorLike) -> Tensor:
-    """Return True where the imaginary part is 0.
+    """Return True where the imaginary part of `x` is 0.
 
     Examples
     --------

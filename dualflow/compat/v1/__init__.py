@@ -170,9 +170,7 @@ from dualflow.compat.v1.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from dualflow.compat.v1.errors import (
-    OpError as OpError,
-)
+from dualflow.compat.v1.errors import OpError as OpError
 from dualflow.compat.v1.functions import (
     custom_gradient as custom_gradient,
     hessians as hessians,
@@ -183,15 +181,9 @@ from dualflow.compat.v1.get_variable import (
     get_variable as get_variable,
     no_regularizer as no_regularizer,
 )
-from dualflow.compat.v1.gradients import (
-    gradients as gradients,
-)
-from dualflow.compat.v1.graph import (
-    Graph as Graph,
-)
-from dualflow.compat.v1.graph_keys import (
-    GraphKeys as GraphKeys,
-)
+from dualflow.compat.v1.gradients import gradients as gradients
+from dualflow.compat.v1.graph import Graph as Graph
+from dualflow.compat.v1.graph_keys import GraphKeys as GraphKeys
 from dualflow.compat.v1.groups import (
     add_to_collection as add_to_collection,
     add_to_collections as add_to_collections,
@@ -335,9 +327,7 @@ from dualflow.compat.v1.math_ops import (
     truncatediv as truncatediv,
     truncatemod as truncatemod,
 )
-from dualflow.compat.v1.operation import (
-    Operation as Operation,
-)
+from dualflow.compat.v1.operation import Operation as Operation
 from dualflow.compat.v1.random_ops import (
     get_seed as get_seed,
     multinomial as multinomial,

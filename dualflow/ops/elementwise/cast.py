@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from warnings import warn
+
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import as_dtype, float32
 from dualflow.gradient_registry import gradient
@@ -55,10 +57,8 @@ def _to_real(x, target):
     """Return what a cast of complex numbers to `target` converts; warn if it drops a part."""
     if target.is_bool:
         return apply("not_equal", x, 0)
-    import warnings  # slow import
-
-    warnings.warn(f"cast from {x.dtype} to {target} drops the imaginary part; df.math.real(x) "
-                  "does so without a warning", stacklevel=3)
+    warn(f"cast from {x.dtype} to {target} drops the imaginary part; df.math.real(x) does so "
+         "without a warning", stacklevel=3)
     return real(x)
 
 
