@@ -69,7 +69,7 @@ SMALL_AT_BASELINE = [
         "elementwise/activation", "elementwise/complex_math", "elementwise/exponential",
         "elementwise/hyperbolic", "elementwise/trigonometric", "reduction/reduce",
         "reduction/reduce_arg")]]
-LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
+LESS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", *SLIM]
 # With -fipa-ra GCC leaves out `vzeroupper` around calls of static functions. SSE code, such as
 # Python's, is slow while the upper halves of registers are in use: a sum of 31 numbers takes 0.8 us
 # instead of 0.3. Other files do not gain, and become larger without -fipa-ra.

@@ -87,7 +87,7 @@ static void f16_f32(int64_t n, void *out, const void *const *in, const df_attr *
 /* To complex numbers: the cast to the dtype of the parts, then zeros as imaginary parts. */
 #define PIECE 512
 #define INTO_PAIRS(to, part, T)                                                                  \
-    static void spread_##to(df_tile_fn cast, int64_t bytes, int64_t n, T *out, const char *x)    \
+    DF_NOINLINE void spread_##to(df_tile_fn cast, int64_t bytes, int64_t n, T *out, const char *x) \
     {                                                                                            \
         T piece[PIECE];                                                                          \
         for (int64_t i = 0; i < n; i += PIECE) {                                                 \
