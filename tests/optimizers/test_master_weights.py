@@ -312,6 +312,6 @@ def test_a_variable_of_another_dtype_is_refused(tmp_path):
     optimizer.apply_gradients([(df.ones([2], "bfloat16"), v)])
     path = df.train.Checkpoint(v=v, optimizer=optimizer).save(str(tmp_path / "c"))
     wide = df.Variable([3., 4.], name="v")
-    with pytest.raises(InvalidArgumentError, match="v is bfloat16 .* in the checkpoint, float32"):
+    with pytest.raises(InvalidArgumentError, match=r"v is bfloat16 .* in the checkpoint, float32"):
         df.train.Checkpoint(v=wide, optimizer=df.optimizers.Adam(0.1)).restore(path)
     assert wide.tolist() == [3., 4.]
