@@ -451,7 +451,7 @@ _PACKAGES = {"array_api", "autodiff", "autograph", "bitwise", "compat", "config"
 # by name, the module and the attribute.
 for _name, _module, _attribute in (
         ("array_api", "array_api", ""),
-        ("batched_vjp", "autodiff.batched_vjp", ""),
+        ("batched_vjp", "autodiff.batched_vjp", ""), ("composites", "autodiff.composites", ""),
         ("cluster_compiler", "aot.clusters.request", "Compiler"),
         ("compile_backward", "graph.calls.compile_backward", "compile_backward"),
         ("declare_shape", "ops.control_flow.declared_shape", "declare_shape"),

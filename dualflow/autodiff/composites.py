@@ -51,9 +51,6 @@ def watchable(structure: Any) -> list[Any]:
 
 def source_tensors(sources: Any) -> list[Any]:
     """Return the leaves of sources, of composites the floating tensors only."""
-    flat = flatten_tensors(sources)
-    if all(map(is_differentiable, flat)):
-        return flat
     wanted: list[Any] = []
 
     def take(x: Any) -> None:

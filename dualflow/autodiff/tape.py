@@ -18,7 +18,6 @@ from dualflow._util.frames import warn
 from dualflow._util.late_binding import late, late_method
 from dualflow.autodiff.backward import ones, unbroadcast, zeros
 from dualflow.autodiff.compiled_backward import TAPES, compute_gradients, report
-from dualflow.autodiff.composites import pack_gradients, source_tensors, watchable
 from dualflow.errors import DTypeError, GradientWarning, InvalidArgumentError, ShapeError
 from dualflow.nest import flatten_tensors, flatten_up_to, pack_sequence_as, rebuild
 from dualflow.ops.array.shape import broadcast_to, expand_dims, reshape, same_shape, transpose
@@ -113,7 +112,8 @@ class GradientTape(Recorder):
         GradientWarning
             If a tensor or all parts of a composite are not floating: integers have no gradients.
         """
-        for x in watchable(tensor):
+        known = isinstance(tensor, TensorBase) and tensor.dtype.is_floating
+        for x in [tensor] if known else late("composites").watchable(tensor):
             self._tape.watch(x)
 
     def stop_recording(self) -> RecordingStopped:
@@ -189,7 +189,10 @@ class GradientTape(Recorder):
             target, output_gradients = without_slices(target, output_gradients)
             targets = [target] if type(target) is Tensor else flatten_tensors(target)
             alone = isinstance(sources, TensorBase)
-            wanted = [sources] if alone else source_tensors(sources)
+            wanted = [sources] if alone else flatten_tensors(sources)
+            flat = alone or all([isinstance(x, TensorBase) and x.dtype.is_floating for x in wanted])
+            if not flat:
+                wanted = late("composites").source_tensors(sources)
             check_tensors("target", targets)
             check_tensors("source", wanted)
             ids = [tensor_id(x) for x in wanted]
@@ -200,7 +203,8 @@ class GradientTape(Recorder):
             for k, g in enumerate(results):
                 if g is None:
                     results[k] = zeros(wanted[k]) if zero else self._missing(targets, wanted[k])
-            return results[0] if alone else pack_gradients(sources, results)
+            return results[0] if alone else (
+                pack_sequence_as if flat else late("composites").pack_gradients)(sources, results)
         except BaseException as error:
             hide_frames(error)
             raise
