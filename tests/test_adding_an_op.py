@@ -83,7 +83,7 @@ def test_steps_of_the_book_change_existing_lines(tmp_path):
     for block in blocks:
         guides.add(tree, block)
     assert {block.file for block in blocks} - old == {
-        "dualflow/graph/passes/cubes.py", "tests/graph/passes/test_cubes.py"}
+        "dualflow/graph/passes/signed_squares.py", "tests/graph/passes/test_signed_squares.py"}
     assert sum(len(block.code.splitlines()) for block in blocks) < 150
 
 
@@ -101,8 +101,8 @@ def tree_of_the_book(tmp_path_factory):
 @pytest.mark.soak
 def test_steps_of_the_book(tree_of_the_book):
     tree = tree_of_the_book
-    assert guides.run_tests(tree, "-k", "cube", *DERIVED) > 30
-    assert guides.run_tests(tree, "tests/graph/passes/test_cubes.py") == 5
+    assert guides.run_tests(tree, "-k", "signed_square", *DERIVED) > 30
+    assert guides.run_tests(tree, "tests/graph/passes/test_signed_squares.py") == 8
     assert guides.run_tests(tree, "tests/graph/passes", "tests/graph/test_random_programs.py",
                             "tests/test_complete.py", "tests/test_layering.py",
                             "tests/test_docs.py::test_table_of_passes") > 1000

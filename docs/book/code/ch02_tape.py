@@ -79,7 +79,7 @@ class Graph(Interpreter):
 
 
 def topological_order(outputs):
-    """Return the operations that some symbols depend on, each after those of its inputs."""
+    """Return the operations that some symbols depend on, in topological order."""
     order, waiting = {}, [y.operation for y in outputs]
     while waiting:
         operation = waiting.pop()

@@ -36,7 +36,7 @@ def text(graph):
 
 
 def state_of(python_function):
-    """Return the global numbers that the code of a function names."""
+    """Return the names and values of the global numbers in the code of a function."""
     code = getattr(python_function, "__code__", None)
     names = code.co_names if code else ()
     return tuple((name, python_function.__globals__[name]) for name in names

@@ -80,7 +80,7 @@ TILE = 1024                 # elements: a few tiles fit in the L1 cache
 
 
 def run_cluster(*arrays, steps, results, shape):
-    """Run the steps tile by tile; return the values whose numbers are in `results`."""
+    """Run the steps tile by tile; return the values with the indices `results`."""
     flat = [x.reshape(-1) if x.shape else x for x in arrays]
     outputs = [np.empty(int(np.prod(shape)), np.float32) for _ in results]
     for begin in range(0, int(np.prod(shape)), TILE):

@@ -218,7 +218,7 @@ def python_root(x, n=4):
 
 
 def root(x, n=4):
-    """The same as one operation."""
+    """Newton's method as one operation."""
     return loop(lambda y: [(y + x / y) / 2.], [x], limit=n)[1][0]
 
 

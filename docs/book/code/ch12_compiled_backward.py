@@ -55,7 +55,7 @@ class BackwardProgram:
 
 
 def replaced(record, symbols):
-    """Return a tape record with symbols in place of its tensors."""
+    """Return a tape record with symbols instead of its tensors."""
     copy = Operation(record.op, [symbols[id(x)] for x in record.inputs], record.attributes)
     copy.outputs = [symbols[id(y)] for y in record.outputs]
     return copy

@@ -67,7 +67,7 @@ def middle(first, end):
 
 
 def own_nodes(first, end, mine):
-    """Yield the largest nodes of a tree of which a rank has all leaves, from left to right."""
+    """Yield the largest nodes whose leaves all belong to a rank, from left to right."""
     if first in mine and end - 1 in mine:
         yield first, end
     elif end - first > 1 and first < mine.stop and mine.start < end:
