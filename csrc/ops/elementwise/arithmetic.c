@@ -18,7 +18,8 @@ DF_OP(subtract) = {BINARY_OP("subtract"), .tile = {NUMBERS(subtract), PARTS(subt
                    WITH_ONE(subtract)};
 DF_OP(multiply) = {BINARY_OP("multiply"), .commutative = true,
                    .tile = {NUMBERS(multiply), COMPLEX(multiply)}, WITH_ONE(multiply)};
-DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"), .tile = {FLOATS(multiply_no_nan), COMPLEX(multiply_no_nan)}};
+DF_OP(multiply_no_nan) = {BINARY_OP("multiply_no_nan"),
+                          .tile = {FLOATS(multiply_no_nan), COMPLEX(multiply_no_nan)}};
 DF_OP(squared_difference) = {BINARY_OP("squared_difference"), .commutative = true,
                              .tile = {NUMBERS(squared_difference), COMPLEX(squared_difference)},
                              WITH_ONE(squared_difference)};

@@ -1,6 +1,6 @@
 /* Tile functions of complex64 and complex128, called through the records of the ops; defined in
- * complex.c and complex_math.c. Ops that treat both parts of a number alike, such as add, use the tile function of the
- * parts instead. */
+ * complex.c and complex_math.c. Ops that treat both parts of a number alike, such as add, use the
+ * tile function of the parts instead. */
 #ifndef DF_COMPLEX_H
 #define DF_COMPLEX_H
 
