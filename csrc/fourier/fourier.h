@@ -1,5 +1,5 @@
-/* Plans of discrete Fourier transforms: factors of the length, blocks of columns, and tables of roots
- * of unity. Independent of SIMD levels; ops/signal/fourier.c executes plans.
+/* Plans of discrete Fourier transforms: factors of the length, blocks of columns, and tables of
+ * roots of unity. Independent of SIMD levels; ops/signal/fourier.c executes plans.
  *
  * A plan transforms columns of n rows. A step transforms a length whose prime factors are at most
  * DF_FOURIER_RADIX by one pass per factor. A single column, whose rows have no neighbours that fill
@@ -56,6 +56,21 @@ typedef struct {
     int64_t step_scratch; /* bytes of scratch memory of a block of columns of a step */
     int64_t scratch;      /* and of all steps */
 } df_fourier_plan;
+
+/* Numbers of a row of n numbers that is padded to whole cache lines, which no vector exceeds. */
+static inline int64_t df_fourier_whole_lines(const df_fourier_plan *p, int64_t n)
+{
+    const int64_t line = p->dtype == DF_C64 ? 8 : 4;
+    return (n + line - 1) / line * line;
+}
+
+/* Bytes between two steps: a padded row of step[0].n numbers for each column of step 0, and for the
+ * columns that fill a vector. */
+static inline int64_t df_fourier_middle(const df_fourier_plan *p)
+{
+    return df_fourier_whole_lines(p, p->step[0].n) * df_fourier_whole_lines(p, p->step[1].n) *
+           (p->dtype == DF_C64 ? 8 : 16);
+}
 
 /* Describes a transform of n >= 1 rows of `columns` columns. False if n is too large to count
  * bytes. */

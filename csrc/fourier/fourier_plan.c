@@ -109,14 +109,15 @@ bool df_fourier_describe(df_fourier_plan *p, df_dtype dtype, int64_t n, int64_t 
         df_fourier_step *s = &p->step[k];
         block_width(s, p->n_steps == 2 ? p->step[1 - k].n : p->gathers ? GATHERED_ROWS : columns,
                     bytes);
-        step_bytes = df_max(step_bytes, lines(2 * s->n * s->width * bytes));
+        step_bytes = df_max(step_bytes, 3 * s->n * lines(s->width * bytes));
         p->table_bytes += lines(s->n * bytes);
     }
     p->step_scratch = p->scratch = step_bytes;
     if (p->n_steps == 2) {
-        const int64_t block = lines(p->step[0].n * p->step[0].width * bytes);
+        const df_fourier_step *s = &p->step[0];
+        const int64_t block = df_fourier_whole_lines(p, s->n) * lines(s->width * bytes);
         p->step_scratch += block;
-        p->scratch += block + lines(p->m * bytes);
+        p->scratch += block + df_fourier_middle(p);
         p->table_bytes += block;
     }
     if (p->gathers) p->scratch += 2 * lines(n * p->step[0].width * bytes);
@@ -178,11 +179,12 @@ void df_fourier_tables(df_fourier_plan *p, void *memory)
     }
     if (p->n_steps == 1) return;
     const df_fourier_step *s = &p->step[0];
-    void *turns = take(&at, s->n * s->width * bytes);
+    const int64_t width = df_fourier_whole_lines(p, s->width);
+    void *turns = take(&at, df_fourier_whole_lines(p, s->n) * width * bytes);
     for (int64_t k = 0; k < s->n; k++)
         for (int64_t t = 0; t < s->width; t++) {
             df_fourier_root(&p->roots, k * t, &re, &im);
-            put(p, turns, k * s->width + t, re * scale, im * scale);
+            put(p, turns, k * width + t, re * scale, im * scale);
         }
     p->turns = turns;
 }

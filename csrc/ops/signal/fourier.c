@@ -8,7 +8,7 @@
 
 enum { AXIS, INVERSE, NORM };
 enum { FORWARD_NORM = 1, ORTHO_NORM }; /* results are divided by n or by its root */
-enum { MAX_TASKS = 16, LARGE_COLUMN = 1 << 14 };
+enum { MAX_TASKS = 32, LARGE_COLUMN = 1 << 14 };
 #define MAX_SCRATCH (INT64_C(1) << 26) /* of all tasks, if it suffices for one */
 
 /* Lists for DF_SHUFFLE. */
@@ -42,7 +42,8 @@ enum { MAX_TASKS = 16, LARGE_COLUMN = 1 << 14 };
 
 #define DTYPE f64
 #define TRADE(h)                                                                                 \
-    const v_f64 c = DF_SHUFFLE(*a, *b, DF_LIST(DF_A##h)), d = DF_SHUFFLE(*a, *b, DF_LIST(DF_B##h)); \
+    const v_f64 c = DF_SHUFFLE(*a, *b, DF_LIST(DF_A##h));                                        \
+    const v_f64 d = DF_SHUFFLE(*a, *b, DF_LIST(DF_B##h));                                        \
     *a = c, *b = d
 /* Exchanges the second blocks of h lanes of a with the first ones of b: after h = 1, 2, 4 ... for
  * rows r and r + h, a tile is transposed. */
@@ -120,12 +121,6 @@ static bool describe(const df_call *call, job *j)
     return true;
 }
 
-/* Bytes between the steps of a column that is divided. */
-static int64_t middle_bytes(const df_fourier_plan *p)
-{
-    return (p->n * df_dtypes[p->dtype].bytes + 63) / 64 * 64;
-}
-
 static int64_t workspace(const df_call *call)
 {
     job j;
@@ -133,7 +128,7 @@ static int64_t workspace(const df_call *call)
     if (!describe(call, &j)) return -1;
     const df_fourier_plan *p = &j.plan;
     if (!divides_columns(p)) return p->table_bytes + j.tasks * p->scratch;
-    return p->table_bytes + middle_bytes(p) + MAX_TASKS * p->step_scratch;
+    return p->table_bytes + df_fourier_middle(p) + MAX_TASKS * p->step_scratch;
 }
 
 static void run_tasks(void *context, int64_t begin, int64_t end)
@@ -149,7 +144,8 @@ static void run_items(job *j, int64_t items, double points)
 {
     const double ns = 0.15 * points * log2((double)j->plan.m + 1) * (j->plan.chirp ? 4 : 1);
     j->items = items;
-    j->tasks = df_min(j->tasks, items);
+    /* few tasks, whose scratch memory stays in the cache */
+    j->tasks = df_min(df_min(j->tasks, items), 2 * df_num_threads());
     df_parallel_for(j->tasks, 1, ns * (double)items / (double)j->tasks, run_tasks, j);
 }
 
@@ -178,7 +174,7 @@ static df_status run_fft(const df_call *call, df_error *err)
     }
     const int64_t bytes = p->n * df_dtypes[x->dtype].bytes;
     j.middle = j.scratch;
-    j.scratch += middle_bytes(p);
+    j.scratch += df_fourier_middle(p);
     for (int64_t k = 0; k < j.outer; k++) {
         for (j.part = FIRST; j.part <= SECOND; j.part++) {
             const int64_t blocks = df_ceil_div(p->step[j.part == FIRST].n,

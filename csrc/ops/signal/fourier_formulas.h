@@ -14,13 +14,8 @@ DF_INLINE M FN(sign_of_part)(int part)
 
 DF_INLINE V FN(flip)(V z, M sign) { return (V)((M)z ^ sign); }
 
-/* z w, where `re` has the real part of w in every lane and `im` its imaginary part, negated in the
- * lanes of real parts. */
-DF_INLINE V FN(times_parts)(V z, V re, V im)
-{
-    return FN(fma)(z, re, FN(exchange)(z) * im);
-}
-
+/* Factors of complex numbers: real parts in both lanes of a number, and imaginary parts, negated in
+ * the lane of the real part. */
 typedef struct {
     V re, im;
 } FN(factor);
@@ -36,11 +31,14 @@ DF_INLINE FN(factor) FN(factors)(V w)
                         FN(flip)(DF_SHUFFLE(w, w, DF_LIST(DF_SECONDS)), FN(sign_of_part)(0))};
 }
 
-DF_INLINE V FN(times)(V z, FN(factor) w) { return FN(times_parts)(z, w.re, w.im); }
+DF_INLINE V FN(times)(V z, FN(factor) w)
+{
+    return FN(fma)(z, w.re, FN(exchange)(z) * w.im);
+}
 
 /* --- butterflies ------------------------------------------------------------------------------ */
 
-/* Rows of a butterfly: `count` elements of rows x + j xs and y + k ys. */
+/* Rows of a butterfly: `count` elements, a multiple of LANES, of rows x + j xs and y + k ys. */
 typedef struct {
     int64_t count;
     const T *x;
@@ -50,50 +48,59 @@ typedef struct {
     const T *turns; /* radix - 1 factors of the results after the first, or NULL: 1 */
 } FN(rows);
 
-DF_INLINE void FN(butterfly2)(FN(rows) r, int64_t i, int64_t n)
+DF_NOINLINE void FN(two)(FN(rows) r)
 {
-    const V a = FN(load_upto)(r.x + i, n), b = FN(load_upto)(r.x + r.xs + i, n);
-    V c = a - b;
-    if (r.turns) c = FN(times)(c, FN(one_factor)(r.turns));
-    FN(store_upto)(r.y + i, a + b, n);
-    FN(store_upto)(r.y + r.ys + i, c, n);
+    for (int64_t i = 0; i < r.count; i += LANES) {
+        const V a = FN(load)(r.x + i), b = FN(load)(r.x + r.xs + i);
+        V c = a - b;
+        if (r.turns) c = FN(times)(c, FN(one_factor)(r.turns));
+        FN(store)(r.y + i, a + b);
+        FN(store)(r.y + r.ys + i, c);
+    }
 }
 
 /* `quarter`: the lanes that change their sign in the product with the root of order 4. */
-DF_INLINE void FN(butterfly4)(FN(rows) r, int64_t i, int64_t n, M quarter, const FN(factor) *turns)
+DF_NOINLINE void FN(four)(FN(rows) r, M quarter)
 {
-    const V a = FN(load_upto)(r.x + i, n), b = FN(load_upto)(r.x + r.xs + i, n);
-    const V c = FN(load_upto)(r.x + 2 * r.xs + i, n), d = FN(load_upto)(r.x + 3 * r.xs + i, n);
-    const V e = a + c, f = a - c, g = b + d, h = FN(flip)(FN(exchange)(b - d), quarter);
-    V one = f + h, two = e - g, three = f - h;
-    if (r.turns) {
-        one = FN(times)(one, turns[0]);
-        two = FN(times)(two, turns[1]);
-        three = FN(times)(three, turns[2]);
+    const T ones[6] = {1, 0, 1, 0, 1, 0}, *w = r.turns ? r.turns : ones;
+    const FN(factor) p = FN(one_factor)(w), q = FN(one_factor)(w + 2), s = FN(one_factor)(w + 4);
+    for (int64_t i = 0; i < r.count; i += LANES) {
+        const T *x = r.x + i;
+        T *y = r.y + i;
+        const V a = FN(load)(x), b = FN(load)(x + r.xs);
+        const V c = FN(load)(x + 2 * r.xs), d = FN(load)(x + 3 * r.xs);
+        const V e = a + c, f = a - c, g = b + d, h = FN(flip)(FN(exchange)(b - d), quarter);
+        V one = f + h, two = e - g, three = f - h;
+        if (r.turns) {
+            one = FN(times)(one, p);
+            two = FN(times)(two, q);
+            three = FN(times)(three, s);
+        }
+        FN(store)(y, e + g);
+        FN(store)(y + r.ys, one);
+        FN(store)(y + 2 * r.ys, two);
+        FN(store)(y + 3 * r.ys, three);
     }
-    FN(store_upto)(r.y + i, e + g, n);
-    FN(store_upto)(r.y + r.ys + i, one, n);
-    FN(store_upto)(r.y + 2 * r.ys + i, two, n);
-    FN(store_upto)(r.y + 3 * r.ys + i, three, n);
 }
 
-/* An odd radix. With w = exp(2 pi i / radix) and its powers c + i s, results k and radix - k are
- * x[0] + sum of c[jk] (x[j] + x[radix - j]) +- i sum of s[jk] (x[j] - x[radix - j]), 2 j < radix. */
-DF_INLINE void FN(butterfly_odd)(FN(rows) r, int64_t i, int64_t n, int radix, const T *roots)
+/* An odd radix. With the powers c + i s of the root of unity, results k and radix - k are
+ * x[0] + sum of c[jk] (x[j] + x[radix - j]) +- i sum of s[jk] (x[j] - x[radix - j]), j < radix / 2.
+ */
+DF_INLINE void FN(butterfly)(const FN(rows) *r, int64_t i, int radix, const T *roots)
 {
     V sum[DF_FOURIER_RADIX / 2], difference[DF_FOURIER_RADIX / 2];
-    const V first = FN(load_upto)(r.x + i, n);
+    const V first = FN(load)(r->x + i);
     V all = first;
     const int half = radix / 2;
 #pragma GCC unroll 2
     for (int j = 0; j < half; j++) {
-        const V a = FN(load_upto)(r.x + (j + 1) * r.xs + i, n);
-        const V b = FN(load_upto)(r.x + (radix - 1 - j) * r.xs + i, n);
+        const V a = FN(load)(r->x + (j + 1) * r->xs + i);
+        const V b = FN(load)(r->x + (radix - 1 - j) * r->xs + i);
         sum[j] = a + b;
         difference[j] = FN(flip)(FN(exchange)(a - b), FN(sign_of_part)(0));
         all += sum[j];
     }
-    FN(store_upto)(r.y + i, all, n);
+    FN(store)(r->y + i, all);
 #pragma GCC unroll 2
     for (int k = 1; k <= half; k++) {
         V even = first, odd = {0};
@@ -103,54 +110,39 @@ DF_INLINE void FN(butterfly_odd)(FN(rows) r, int64_t i, int64_t n, int radix, co
             odd = FN(fma)(difference[j], FN(splat)(roots[2 * at + 1]), odd);
             at = at + k < radix ? at + k : at + k - radix;
         }
-        V y[2] = {even + odd, even - odd};
-#pragma GCC unroll 2
-        for (int side = 0; side < 2; side++) {
-            const int to = side ? radix - k : k;
-            if (r.turns) y[side] = FN(times)(y[side], FN(one_factor)(r.turns + 2 * (to - 1)));
-            FN(store_upto)(r.y + to * r.ys + i, y[side], n);
+        V up = even + odd, down = even - odd;
+        if (r->turns) {
+            up = FN(times)(up, FN(one_factor)(r->turns + 2 * (k - 1)));
+            down = FN(times)(down, FN(one_factor)(r->turns + 2 * (radix - k - 1)));
         }
+        FN(store)(r->y + k * r->ys + i, up);
+        FN(store)(r->y + (radix - k) * r->ys + i, down);
     }
 }
 
-#define ALL_LANES(body)                                                                          \
-    do {                                                                                         \
-        int64_t i = 0;                                                                           \
-        for (; i + LANES <= r.count; i += LANES) body(r, i, LANES);                              \
-        if (i < r.count) body(r, i, r.count - i);                                                \
-    } while (0)
-#define TWO(r, i, n) FN(butterfly2)(r, i, n)
-#define FOUR(r, i, n) FN(butterfly4)(r, i, n, quarter, turns)
-
-DF_NOINLINE void FN(two)(FN(rows) r) { ALL_LANES(TWO); }
-DF_NOINLINE void FN(four)(FN(rows) r, M quarter)
-{
-    const T ones[6] = {1, 0, 1, 0, 1, 0}, *w = r.turns ? r.turns : ones;
-    const FN(factor) turns[3] = {FN(one_factor)(w), FN(one_factor)(w + 2), FN(one_factor)(w + 4)};
-    ALL_LANES(FOUR);
-}
 DF_NOINLINE void FN(odd)(FN(rows) r, int radix, const T *roots)
 {
     int64_t i = 0;
-    for (; radix == 3 && i + LANES <= r.count; i += LANES)
-        FN(butterfly_odd)(r, i, LANES, 3, roots);
-    for (; radix == 5 && i + LANES <= r.count; i += LANES)
-        FN(butterfly_odd)(r, i, LANES, 5, roots);
-    for (; i < r.count; i += LANES)
-        FN(butterfly_odd)(r, i, df_min(LANES, r.count - i), radix, roots);
+    for (; radix == 3 && i < r.count; i += LANES) FN(butterfly)(&r, i, 3, roots);
+    for (; radix == 5 && i < r.count; i += LANES) FN(butterfly)(&r, i, 5, roots);
+    for (; i < r.count; i += LANES) FN(butterfly)(&r, i, radix, roots);
 }
-
-#undef TWO
-#undef FOUR
-#undef ALL_LANES
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* Transforms the rows x + j xs, each of `c` elements, to rows y + k ys. `scratch` has 2 n c
- * elements. T. Stockham's order, "High-speed convolution and correlation", 1966: pass s -> s radix
- * maps rows q + s (p + m j) to rows q + s (radix p + k), q < s, p < m = n / (s radix). */
-DF_NOINLINE void FN(step)(const df_fourier_step *step, bool inverse, int64_t c, const T *x, int64_t xs,
-                     T *y, int64_t ys, T *scratch)
+DF_INLINE int64_t FN(padded)(int64_t n) { return df_ceil_div(n, LANES) * LANES; }
+
+DF_NOINLINE void FN(copy_rows)(int64_t n, int64_t count, const T *x, int64_t xs, T *y, int64_t ys)
+{
+    for (int64_t j = 0; j < n; j++) memcpy(y + j * ys, x + j * xs, (size_t)count * sizeof(T));
+}
+
+/* Transforms the rows x + j xs, each of `c` elements, a multiple of LANES, to rows y + k ys.
+ * `scratch` has 2 n c elements. T. Stockham's order, "High-speed convolution and correlation",
+ * 1966: a pass with s, the product of the radices before it, maps rows q + s (p + m j) to rows
+ * q + s (radix p + k), q < s, p < m = n / (s radix). */
+DF_NOINLINE void FN(passes)(const df_fourier_step *step, bool inverse, int64_t c, const T *x,
+                            int64_t xs, T *y, int64_t ys, T *scratch)
 {
     const int64_t n = step->n;
     const T *roots = step->roots;
@@ -196,62 +188,59 @@ DF_NOINLINE void FN(turn)(int64_t n, T *y, const T *x, M sign, const T *w, bool 
     }
 }
 
-/* A matrix to transpose; if `p` is not NULL, element (k, j) is multiplied by root k (j + begin) of
- * the plan. */
-typedef struct {
-    int64_t rows, columns;
-    const T *x;
-    T *y;
-    const df_fourier_plan *p;
-    int64_t begin;
-} FN(matrix);
-
-enum { FN(tile_edge) = LANES / 2 };
-
-/* Transposes `rows` x `columns` elements from (k, j) in registers. */
-DF_INLINE void FN(transpose_tile)(const FN(matrix) *m, int64_t k, int64_t j, int64_t rows,
-                                  int64_t columns, const FN(factor) *first)
+/* The same for rows of `count` elements, any number. `scratch` has 3 n c elements, where c is count
+ * rounded up to a multiple of LANES. */
+DF_NOINLINE void FN(step)(const df_fourier_plan *p, int which, int64_t count, const T *x,
+                          int64_t xs, T *y, int64_t ys, T *scratch)
 {
-    v_f64 tile[FN(tile_edge)];
-#pragma GCC unroll 8
-    for (int r = 0; r < FN(tile_edge); r++) {
-        const int64_t row = k + df_min(r, rows - 1);
-        V z = FN(load_upto)(m->x + 2 * (row * m->columns + j), 2 * columns);
-        if (m->begin) z = FN(times)(z, first[r]);
-        if (m->p) {
-            const T *w = (const T *)m->p->turns + 2 * (row * m->p->step[0].width + j);
-            z = FN(times)(z, FN(factors)(FN(load_upto)(w, 2 * columns)));
-        }
-        tile[r] = (v_f64)z;
+    const df_fourier_step *step = &p->step[which];
+    const bool inverse = p->inverse && !p->chirp;
+    const int64_t c = FN(padded)(count);
+    if (c == count) {
+        FN(passes)(step, inverse, c, x, xs, y, ys, scratch);
+        return;
     }
-#pragma GCC unroll 3
-    for (int h = 1; h < FN(tile_edge); h *= 2)
-#pragma GCC unroll 8
-        for (int r = 0; r < FN(tile_edge); r++)
-            if (!(r & h)) trade(&tile[r], &tile[r + h], h * (int)sizeof(T) / 4);
-#pragma GCC unroll 8
-    for (int c = 0; c < FN(tile_edge); c++)
-        if (c < columns) FN(store_upto)(m->y + 2 * ((j + c) * m->rows + k), (V)tile[c], 2 * rows);
+    T *block = scratch + 2 * step->n * c;
+    memset(block, 0, (size_t)(step->n * c) * sizeof(T));
+    FN(copy_rows)(step->n, count, x, xs, block, c);
+    FN(passes)(step, inverse, c, block, c, block, c, scratch);
+    FN(copy_rows)(step->n, count, block, c, y, ys);
 }
 
-DF_NOINLINE void FN(transpose)(const FN(matrix) *m)
+/* Transposes a matrix of complex numbers by tiles in registers. Element (k, j) is multiplied by
+ * root k (j + begin) of the plan. Rows of x are xs apart, rows of y ys; both have memory for whole
+ * tiles. */
+DF_NOINLINE void FN(turn_over)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs,
+                               T *y, int64_t ys, int64_t begin)
 {
-    enum { EDGE = FN(tile_edge) };
-    for (int64_t k = 0; k < m->rows; k += EDGE) {
-        const int64_t rows = df_min(EDGE, m->rows - k);
+    enum { EDGE = LANES / 2 };
+    const int64_t width = df_fourier_whole_lines(p, p->step[0].width);
+    for (int64_t k = 0; k < p->step[0].n; k += EDGE) {
         FN(factor) first[EDGE];
 #pragma GCC unroll 8
         for (int r = 0; r < EDGE; r++) first[r] = (FN(factor)){{0}, {0}};
-        for (int64_t r = 0; r < EDGE && m->begin; r++) {
+        for (int64_t r = 0; r < EDGE && begin; r++) {
             double re, im;
-            df_fourier_root(&m->p->roots, df_min(k + r, m->rows - 1) * m->begin, &re, &im);
+            df_fourier_root(&p->roots, df_min(k + r, p->step[0].n - 1) * begin, &re, &im);
             first[r] = FN(one_factor)((const T[]){(T)re, (T)im});
         }
-        int64_t j = 0;
-        for (; rows == EDGE && j + EDGE <= m->columns; j += EDGE)
-            FN(transpose_tile)(m, k, j, EDGE, EDGE, first);
-        for (; j < m->columns; j += EDGE)
-            FN(transpose_tile)(m, k, j, rows, df_min(EDGE, m->columns - j), first);
+        for (int64_t j = 0; j < columns; j += EDGE) {
+            v_f64 tile[EDGE];
+#pragma GCC unroll 8
+            for (int r = 0; r < EDGE; r++) {
+                const T *w = (const T *)p->turns + 2 * ((k + r) * width + j);
+                V z = FN(load)(x + (k + r) * xs + 2 * j);
+                if (begin) z = FN(times)(z, first[r]);
+                tile[r] = (v_f64)FN(times)(z, FN(factors)(FN(load)(w)));
+            }
+#pragma GCC unroll 3
+            for (int h = 1; h < EDGE; h *= 2)
+#pragma GCC unroll 8
+                for (int r = 0; r < EDGE; r++)
+                    if (!(r & h)) trade(&tile[r], &tile[r + h], h * (int)sizeof(T) / 4);
+#pragma GCC unroll 8
+            for (int r = 0; r < EDGE; r++) FN(store)(y + (j + r) * ys + 2 * k, (V)tile[r]);
+        }
     }
 }
 
@@ -261,29 +250,29 @@ static void FN(first_step)(const df_fourier_plan *p, const T *x, int64_t begin, 
 {
     const int64_t n = p->step[0].n, columns = p->step[1].n;
     const int64_t width = df_min(p->step[0].width, columns - begin);
-    T *block = scratch;
-    FN(step)(&p->step[0], p->inverse && !p->chirp, 2 * width, x + 2 * begin, 2 * columns, block,
-             2 * width, scratch + 2 * n * p->step[0].width);
-    FN(transpose)(&(FN(matrix)){n, width, block, y + 2 * n * begin, p, begin});
+    const int64_t c = FN(padded)(2 * width), ys = 2 * df_fourier_whole_lines(p, n);
+    T *rest = scratch + df_fourier_whole_lines(p, n) * c;
+    FN(step)(p, 0, 2 * width, x + 2 * begin, 2 * columns, scratch, c, rest);
+    FN(turn_over)(p, width, scratch, c, y + ys * begin, ys, begin);
 }
 
 /* The second step for columns [begin, begin + width) of the matrix x of step[0].n columns. */
 static void FN(second_step)(const df_fourier_plan *p, const T *x, int64_t begin, T *y, T *scratch)
 {
     const int64_t columns = p->step[0].n, width = df_min(p->step[1].width, columns - begin);
-    FN(step)(&p->step[1], p->inverse && !p->chirp, 2 * width, x + 2 * begin, 2 * columns,
-             y + 2 * begin, 2 * columns, scratch);
+    FN(step)(p, 1, 2 * width, x + 2 * begin, 2 * df_fourier_whole_lines(p, columns), y + 2 * begin,
+             2 * columns, scratch);
 }
 
 /* The transform of length m of a block of columns. */
 DF_NOINLINE void FN(steps)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs, T *y,
-                      int64_t ys, T *scratch)
+                           int64_t ys, T *scratch)
 {
     if (p->n_steps == 1) {
-        FN(step)(&p->step[0], p->inverse && !p->chirp, 2 * columns, x, xs, y, ys, scratch);
+        FN(step)(p, 0, 2 * columns, x, xs, y, ys, scratch);
         return;
     }
-    T *rest = scratch + p->m * 2;
+    T *rest = scratch + df_fourier_middle(p) / (int64_t)sizeof(T);
     for (int64_t j = 0; j < p->step[1].n; j += p->step[0].width)
         FN(first_step)(p, x, j, scratch, rest);
     for (int64_t j = 0; j < p->step[0].n; j += p->step[1].width)
@@ -291,8 +280,8 @@ DF_NOINLINE void FN(steps)(const df_fourier_plan *p, int64_t columns, const T *x
 }
 
 /* Multiplies n rows by the chirps, or, without gaps between rows of one number, all at once. */
-DF_NOINLINE void FN(chirp)(const T *chirps, int64_t n, int64_t c, const T *x, int64_t xs, M sign, T *y,
-                      int64_t ys)
+DF_NOINLINE void FN(chirp)(const T *chirps, int64_t n, int64_t c, const T *x, int64_t xs, M sign,
+                           T *y, int64_t ys)
 {
     if (c == 2 && xs == 2 && ys == 2) FN(turn)(2 * n, y, x, sign, chirps, false);
     else
@@ -336,10 +325,15 @@ static void FN(transform_filter)(const df_fourier_plan *p, T *scratch)
 /* Transforms `rows` rows of n numbers as columns next to each other. */
 static void FN(gathered)(const df_fourier_plan *p, int64_t rows, const T *x, T *y, T *scratch)
 {
-    T *a = scratch, *b = a + 2 * p->n * rows;
-    FN(transpose)(&(FN(matrix)){rows, p->n, x, a, NULL, 0});
-    FN(transform)(p, rows, a, 2 * rows, b, 2 * rows, b + 2 * p->n * rows);
-    FN(transpose)(&(FN(matrix)){p->n, rows, b, y, NULL, 0});
+    const int64_t n = p->n;
+    T *a = scratch, *b = a + 2 * n * rows;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(a + 2 * (j * rows + i), x + 2 * (i * n + j), 2 * sizeof(T));
+    FN(transform)(p, rows, a, 2 * rows, b, 2 * rows, b + 2 * n * rows);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < n; j++)
+            memcpy(y + 2 * (i * n + j), b + 2 * (j * rows + i), 2 * sizeof(T));
 }
 
 /* Blocks [begin, end) of columns: of all rows before the axis, or a step of a single column. */
