@@ -1,7 +1,7 @@
 /* Matrix products C = op(A) op(B), single or batched, for float32, float64, int32, int64, complex64
- * and complex128; for 16-bit floats with float32 sums that are rounded once; for int8 and uint8 with
- * int32 sums. Called by ops/matmul*.c, conv, attention and recurrent. Works on memory and strides, without
- * tensors or ops. Compiled once per SIMD level. */
+ * and complex128; for 16-bit floats with float32 sums that are rounded once; for int8 and uint8
+ * with int32 sums. Called by ops/matmul*.c, conv, attention and recurrent. Works on memory and
+ * strides, without tensors or ops. Compiled once per SIMD level. */
 #ifndef DF_GEMM_H
 #define DF_GEMM_H
 

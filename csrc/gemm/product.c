@@ -83,8 +83,9 @@ static void choose_packing(gemm_product *t)
 {
     const df_gemm *g = t->g;
     const bool must = gemm_must_pack(t->kernel);
-    t->packs_a = must || (t->is_complex && g->transpose_a) || (g->transpose_a && g->n >= 256 && g->m > GEMM_ROWS &&
-                          g->k * g->lda * t->bytes > A_NEAR);
+    t->packs_a = must || (g->transpose_a && t->is_complex) ||
+                 (g->transpose_a && g->n >= 256 && g->m > GEMM_ROWS &&
+                  g->k * g->lda * t->bytes > A_NEAR);
     t->packs_from = t->n_panels;
     if (g->packed_b)
         return;

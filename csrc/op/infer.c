@@ -67,5 +67,6 @@ df_status df_fail_dtype(const df_call *call, int input, const char *wanted, df_e
 {
     return df_fail(err, DF_BAD_DTYPE, "%s: input %d is %s, expected %s%s", call->op->name, input,
                    df_tensor_text(call->in[input]).text, wanted,
-                   df_is_complex(call->in[input]->dtype) ? "; df.math.real returns real parts" : "");
+                   df_is_complex(call->in[input]->dtype) ? "; df.math.real returns real parts"
+                                                         : "");
 }

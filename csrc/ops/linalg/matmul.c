@@ -25,7 +25,8 @@ static df_status check_dtypes(const df_call *call, df_error *err)
     for (int i = 0; i < 2; i++)
         if (!DF_SYM(df_gemm_has)(call->in[i]->dtype, call->in[i]->dtype) ||
             call->in[i]->dtype != a)
-            return df_fail_dtype(call, i, "a float or complex type, or integers of 32 or 64 bits, for both",
+            return df_fail_dtype(call, i,
+                                 "a float or complex type, or integers of 32 or 64 bits, for both",
                                  err);
     return DF_OK;
 }
@@ -176,7 +177,8 @@ static double flops(const df_call *call)
 {
     matmul m;
     describe(call, &m);
-    double n = (df_is_complex(m.gemm.dtype) ? 8.0 : 2.0) * (double)m.gemm.m * (double)m.gemm.k * (double)m.gemm.n;
+    double n = (df_is_complex(m.gemm.dtype) ? 8.0 : 2.0) * (double)m.gemm.m * (double)m.gemm.k;
+    n *= (double)m.gemm.n;
     for (int d = 0; d < m.gemm.batch_ndim; d++) n *= (double)m.gemm.batch_shape[d];
     return n;
 }

@@ -21,7 +21,8 @@ static df_status check_dtype(const df_call *call, df_error *err)
 {
     return DF_SYM(df_gemm_has)(call->in[0]->dtype, result_dtype(call))
                ? DF_OK
-               : df_fail_dtype(call, 0, "a float or complex type, or integers of 8, 32 or 64 bits", err);
+               : df_fail_dtype(call, 0,
+                               "a float or complex type, or integers of 8, 32 or 64 bits", err);
 }
 
 /* --- packing ---------------------------------------------------------------------------------- */

@@ -54,7 +54,8 @@ typedef int64_t accumulator_i64;
 static const block_fn cumsum[DF_N_DTYPES] = {OF_FLOATS(cumsum), OF_INTS(cumsum),
                                              DF_OF(C64, cumsum_block_f32),
                                              DF_OF(C128, cumsum_block_f64)};
-static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod), OF_COMPLEX(cumprod)};
+static const block_fn cumprod[DF_N_DTYPES] = {OF_FLOATS(cumprod), OF_INTS(cumprod),
+                                              OF_COMPLEX(cumprod)};
 static const block_fn of_logsumexp[DF_N_DTYPES] = {OF_FLOATS(logsumexp)};
 static const block_fn of_recurrence[DF_N_DTYPES] = {OF_FLOATS(recurrence), OF_COMPLEX(recurrence)};
 
@@ -64,7 +65,8 @@ static df_status infer(const df_call *call, df_error *err)
     int axis;
     const bool floats = call->n_in == 2;
     if (floats ? !of_recurrence[x->dtype] : !cumsum[x->dtype])
-        return df_fail_dtype(call, 0, floats ? "a floating or complex dtype" : "a number dtype", err);
+        return df_fail_dtype(call, 0, floats ? "a floating or complex dtype" : "a number dtype",
+                             err);
     if (floats && (!df_may_be_same_shape(x, call->in[1]) || x->dtype != call->in[1]->dtype))
         return df_fail(err, DF_BAD_SHAPE, "%s: inputs are %s and %s, expected the same",
                        call->op->name, df_tensor_text(x).text, df_tensor_text(call->in[1]).text);

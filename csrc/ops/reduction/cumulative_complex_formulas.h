@@ -21,7 +21,8 @@ static void CN(cumprod_block)(void *out, const void *const *in, const block_shap
 static void CN(recurrence_block)(void *out, const void *const *in, const block_shape *s)
 {
     for (int64_t o = 0; o < s->outer; o++) {
-        const T *a = (const T *)in[0] + o * s->outer_step, *b = (const T *)in[1] + o * s->outer_step;
+        const T *a = (const T *)in[0] + o * s->outer_step;
+        const T *b = (const T *)in[1] + o * s->outer_step;
         T *y = (T *)out + o * s->outer_step;
         for (int64_t c = 0; c < s->cols; c++) y[c] = s->exclusive ? 0 : b[c];
         for (int64_t k = 1; k < s->n; k++, y += s->step) {
