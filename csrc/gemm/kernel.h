@@ -3,7 +3,7 @@
 #ifndef DF_GEMM_KERNEL_H
 #define DF_GEMM_KERNEL_H
 
-#include "gemm/complex.h"
+#include "gemm/complex_products.h"
 #include "gemm/half.h"
 
 /* Registers for C, B and one element of A: 8 x 3 of 32, or 4 x 3 of 16. */
@@ -53,7 +53,7 @@ typedef struct {
 
 /* Packs a panel: packed[p * width + i] = source[i * step + p * depth_step] for i < n and p < depth,
  * and zeros for n <= i < width; in groups, the last one padded with zeros. One of the steps is
- * 1. Complex numbers: see complex.h. */
+ * 1. Complex numbers: see complex_products.h. */
 typedef void (*gemm_packer)(void *packed, int64_t width, const void *source, int64_t n,
                             int64_t step, int64_t depth, int64_t depth_step);
 

@@ -22,7 +22,7 @@ typedef struct {
     int64_t depth;    /* of k at a time */
     int64_t steps;    /* of k between two prefetches of C, and of B if the next panel is copied */
     bool packs_a, copies_b;
-    bool is_complex; /* the sizes of `g` are those of the parts (complex.h) */
+    bool is_complex; /* the sizes of `g` are those of the parts (complex_products.h) */
     int64_t packs_from; /* each job packs panels of B from this one on; n_panels: none */
     int64_t packed_a_bytes, slot_bytes, n_slots;
     char *packed_a, *slots;

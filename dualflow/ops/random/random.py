@@ -191,9 +191,9 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
     check_algorithm(alg, "stateless_normal")
     wanted = as_dtype(dtype)
     if wanted.is_complex:
-        sizes = [2, *ints(shape, "random_normal: shape")]
-        parts = apply("random_normal", key_of(seed), shape=sizes,
-                      dtype=wanted.real_dtype, mean=0.0, stddev=0.5**0.5)
+        dims = [2, *ints(shape, "random_normal: shape")]
+        parts = apply("random_normal", key_of(seed), shape=dims, dtype=wanted.real_dtype,
+                      mean=0.0, stddev=0.5**0.5)
         z = _in_dtype(complex(parts[0], parts[1]) * stddev + mean, wanted)
         return z if name is None else apply("identity", z, name=name)
 

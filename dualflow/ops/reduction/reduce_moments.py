@@ -102,7 +102,7 @@ def _over_root(g: Tensor, y: Tensor) -> Tensor:
     return where(zero, 0, g / where(zero, 1, y))
 
 
-def _of_parts(f: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool,
+def _of_parts(f: Callable[..., Tensor], x: TensorBase, axis: Axis, keepdims: bool,
               name: str | None) -> Tensor:
     """Return the root of f(real(x))**2 + f(imag(x))**2; its gradient is 0 where the root is 0."""
     return abs(complex(f(real(x), axis, keepdims), f(imag(x), axis, keepdims)), name)

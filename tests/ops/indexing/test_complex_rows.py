@@ -16,10 +16,14 @@ def of_known_size(f):
     return lambda z: df.ensure_shape(f(z, IDS), (3, *z.shape[1:]))
 
 
+def of_loose_ids(f):
+    return lambda z: f(z, LOOSE, 3)
+
+
 FUNCTIONS = {
     **{name: of_known_size(getattr(df.math, name))
        for name in ("segment_sum", "segment_mean", "segment_prod")},
-    **{name: lambda z, name=name: getattr(df.math, name)(z, LOOSE, 3)
+    **{name: of_loose_ids(getattr(df.math, name))
        for name in ("unsorted_segment_sum", "unsorted_segment_mean", "unsorted_segment_prod",
                     "unsorted_segment_sqrt_n")},
     "gather": lambda z: df.gather(z, [[0, 1], [1, 0]], axis=1),

@@ -1,27 +1,33 @@
-/* Packers of complex matrices, and products of a complex matrix with a vector. See complex.h. */
-#include "gemm/complex.h"
+/* Packers of complex matrices, and products of a complex matrix with a vector. See complex_products.h. */
+#include "simd/lanes.h"
 #include "base/thread.h"
+#include "gemm/complex_products.h"
 #include "gemm/gemv.h"
 #include "gemm/kernel.h"
-#include "simd/simd.h"
 
 #define CHUNK 256       /* elements of y that are sums of rows */
 #define DOT_BYTES 16384 /* of the matrix per chunk of dot products */
 #define LEAST_DOTS 4
 #define NS_PER_BYTE 0.03
 
+/* Indices of DF_SHUFFLE: the two elements of each pair in the other order. */
+#define SWAPPED_PAIRS_16 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
+#define SWAPPED_PAIRS_8 1, 0, 3, 2, 5, 4, 7, 6
+#define SWAPPED_PAIRS_4 1, 0, 3, 2
+#define SWAPPED_PAIRS_2 1, 0
+
 #define CN(name) DF_CAT(name, DF_COMPLEX_NAME)
 #if DF_PRODUCT_C64
 #define DTYPE f32
 #define DF_COMPLEX_NAME c64
-#include "gemm/complex_formulas.h"
+#include "gemm/complex_products_formulas.h"
 #undef DF_COMPLEX_NAME
 #undef DTYPE
 #endif
 #if DF_PRODUCT_C128
 #define DTYPE f64
 #define DF_COMPLEX_NAME c128
-#include "gemm/complex_formulas.h"
+#include "gemm/complex_products_formulas.h"
 #undef DF_COMPLEX_NAME
 #undef DTYPE
 #endif

@@ -1,27 +1,29 @@
 /* Included once per dtype of the parts. */
 
-/* Both rows of an element of B; `step` is a constant at one of the calls. */
-DF_INLINE void FN(pack_complex_rows)(T *restrict to, int64_t width, const T *restrict from,
-                                     int64_t n, int64_t step, int64_t depth, int64_t depth_step)
+/* Packs both rows of an element of B; whole vectors of adjacent elements by shuffles. */
+void DF_SYM(CN(df_pack_b))(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
+                           int64_t depth, int64_t depth_step)
 {
+    const V minus = FN(splat)((T)-0.0), sign = DF_SHUFFLE(minus, (V){0}, DF_LIST(DF_LOW));
+    const int64_t whole = step == 1 ? n / LANES * LANES : 0;
+    T *to = packed;
+    const T *from = source;
     for (int64_t p = 0; p < depth; p += 2, to += 2 * width, from += 2 * depth_step) {
         T *second = to + width;
-        for (int64_t i = 0; i < n; i += 2) {
-            const T re = from[i * step], im = from[i * step + 1];
+        for (int64_t i = 0; i < whole; i += LANES) {
+            const V x = FN(load)(from + i);
+            const V turned = DF_SHUFFLE(x, x, DF_LIST(SWAPPED_PAIRS));
+            FN(store)(to + i, x);
+            FN(store)(second + i, (V)((M)turned ^ (M)sign));
+        }
+        for (int64_t i = whole; i < width; i += 2) {
+            const T re = i < n ? from[i * step] : 0, im = i < n ? from[i * step + 1] : 0;
             to[i] = re;
             to[i + 1] = im;
             second[i] = -im;
             second[i + 1] = re;
         }
-        for (int64_t i = n; i < width; i++) to[i] = second[i] = 0;
     }
-}
-
-void DF_SYM(CN(df_pack_b))(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
-                           int64_t depth, int64_t depth_step)
-{
-    if (step == 1) FN(pack_complex_rows)(packed, width, source, n, 1, depth, depth_step);
-    else FN(pack_complex_rows)(packed, width, source, n, step, depth, 1);
 }
 
 void DF_SYM(CN(df_pack_a))(void *packed, int64_t width, const void *source, int64_t n, int64_t step,
@@ -44,15 +46,11 @@ static void CN(separate_vector)(bool by_dots, int64_t k, int64_t step, const voi
     const T *x = vector;
     T *to = parts, *second = to + 2 * k;
     for (int64_t p = 0; p < k; p++, x += 2 * step) {
-        if (by_dots) {
-            to[2 * p] = x[0];
-            to[2 * p + 1] = -x[1];
-            second[2 * p] = x[1];
-            second[2 * p + 1] = x[0];
-        } else {
-            to[p] = x[0];
-            second[p] = x[1];
-        }
+        to[p << by_dots] = x[0];
+        second[p << by_dots] = x[1];
+        if (!by_dots) continue;
+        to[2 * p + 1] = -x[1];
+        second[2 * p + 1] = x[0];
     }
 }
 
