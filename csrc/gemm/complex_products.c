@@ -1,4 +1,5 @@
-/* Packers of complex matrices, and products of a complex matrix with a vector. See complex_products.h. */
+/* Packers of complex matrices, and products of a complex matrix with a vector, see
+ * complex_products.h. */
 #include "simd/lanes.h"
 #include "base/thread.h"
 #include "gemm/complex_products.h"

@@ -305,7 +305,7 @@ def test_bytes_of_tensors():
 @pytest.mark.parametrize("data, kind, said", [
     (b"\xff", InvalidArgumentError, "not a tensor"),
     (b"\x08\x03", DTypeError, "has dtype int32, expected float32"),
-    (b"\x08\x08", DTypeError, "has dtype 8, expected"),
+    (b"\x08\x0b", DTypeError, "has dtype 11, expected"),
     (b"\x08\x01\x12\x07\x12\x05\x08\xff\xff\xff\x7f", InvalidArgumentError, "has 0 values, exp"),
     (b"\x08\x01\x12\x00\x22\x03abc", InvalidArgumentError, "has 3 bytes, expected 4"),
     (b"\x08\x01\x12\x02\x18\x01", InvalidArgumentError, "the shape")])

@@ -117,14 +117,9 @@ def _(make, y, x):
     return twice[0] if twice else None
 
 
-@rule("sign")
+@rule("abs", "sign", "floor", "ceil", "round", "trunc", "relu", "relu6")
 def _(make, y, x):
-    return None if x.dtype.is_complex or x.node.op is not y.node.op else x
-
-
-@rule("abs", "floor", "ceil", "round", "trunc", "relu", "relu6")
-def _(make, y, x):
-    return x if x.node.op is y.node.op else None
+    return x if x.node.op is y.node.op and not x.dtype.is_complex else None
 
 
 @rule("maximum", "minimum", "bitwise_and", "bitwise_or", "logical_and", "logical_or")
@@ -355,9 +350,8 @@ def _(make, y, x):
 def passes_through(a: DType, b: DType, c: DType) -> bool:
     """Return True if a cast from a to b to c equals a cast from a to c: b holds all of a, and no
     integer, which wraps in c, has become a float, which saturates."""
-    if not holds(b, a) or (b.is_complex and not c.is_complex):
-        return False
-    return not (a.is_integer and b.is_floating and c.is_integer) or holds(c, a)
+    exact = holds(b, a) and (c.is_complex or not b.is_complex)
+    return exact and (not (a.is_integer and b.is_floating and c.is_integer) or holds(c, a))
 
 
 def holds(wide: DType, narrow: DType) -> bool:
@@ -366,10 +360,8 @@ def holds(wide: DType, narrow: DType) -> bool:
         return True
     if narrow.is_complex or wide.is_complex:
         return wide.is_complex and holds(wide.real_dtype, narrow.real_dtype)
-    if wide.is_bool or (narrow.is_floating and not wide.is_floating):
-        return False
-    if narrow.is_floating:
-        return wide.itemsize > narrow.itemsize
+    if wide.is_bool or narrow.is_floating:
+        return wide.is_floating and wide.itemsize > narrow.itemsize
     unsigned = narrow.name.startswith("u")
     if wide.is_floating:
         return wide.digits >= 8 * narrow.itemsize - (not unsigned)

@@ -121,6 +121,7 @@ def matrices(dtype, m, k, n):
 
 @pytest.mark.parametrize("dtype", PRODUCTS)
 def test_products(dtype):
+    activation = df.square if df.as_dtype(dtype).is_complex else df.nn.relu
     sizes = list(itertools.product(SIZES, repeat=3))
     for m, k, n in sizes[::3]:
         a, b, at, bt, bias = matrices(dtype, m, k, n)
@@ -129,7 +130,7 @@ def test_products(dtype):
             return (df.matmul(df.transpose(at), b), df.matmul(a, df.transpose(bt)),
                     df.matmul(df.transpose(at), df.transpose(bt)),
                     df.matmul(at, b, transpose_a=True) + bias,
-                    df.nn.relu(df.matmul(a, bt, transpose_b=True) - bias),
+                    activation(df.matmul(a, bt, transpose_b=True) - bias),
                     df.transpose(df.matmul(df.transpose(b), df.transpose(a))),
                     df.reduce_sum(df.matmul(a, b) * bias, 0))
 
