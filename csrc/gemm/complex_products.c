@@ -6,6 +6,7 @@
 #include "gemm/gemv.h"
 #include "gemm/kernel.h"
 
+#define AHEAD 8         /* rows of B between the prefetch and the packing */
 #define CHUNK 256       /* elements of y that are sums of rows */
 #define DOT_BYTES 16384 /* of the matrix per chunk of dot products */
 #define LEAST_DOTS 4
