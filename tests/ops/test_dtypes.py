@@ -51,7 +51,8 @@ def of_dtype(value, dtype):
 def test_undeclared_dtypes(case):
     for dtype in df.dtypes.ALL:
         known = ((dtype.is_complex and case.function in BY_OTHER_OPS)
-                 or (not dtype.is_complex and case.function in OF_PARTS))
+                 or (not dtype.is_complex and case.function in OF_PARTS)
+                 or case.function == "signal.dct")      # computes in the float of any real dtype
         if dtype.name not in DECLARED[case.function] and not known:
             check(case, dtype.name)
 
