@@ -47,7 +47,8 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/control_flow/*.c"), *CSRC.glob("ops/linalg/*.c"),
         *CSRC.glob("ops/quantization/*.c"),
         CSRC / "ops/indexing/scatter.c", CSRC / "ops/indexing/update_grad.c",
-        CSRC / "ops/elementwise/gamma.c", CSRC / "ops/signal/fourier.c", CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/elementwise/gamma.c", CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/signal/fourier.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]

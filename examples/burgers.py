@@ -5,9 +5,10 @@
 
 Burgers' equation, u_t + u u_x = nu u_xx with period 1, steepens waves into fronts. A network learns
 the map from u at time 0 to u at time 1 from solutions of a spectral solver. Its layers multiply the
-lowest frequencies by learned complex matrices (Z. Li et al., "Fourier neural operator for parametric
-partial differential equations", 2021), so that a layer sees the whole period, and a network that
-was trained on 64 points works on 256. The baseline is a network of convolutions of the same width.
+lowest frequencies by learned complex matrices (Z. Li et al., "Fourier neural operator for
+parametric partial differential equations", 2021), so that a layer sees the whole period, and a
+network that was trained on 64 points works on 256. The baseline is a network of convolutions of the
+same width.
 """
 
 import argparse

@@ -83,8 +83,8 @@ def _root(n: Any, power: float, like: Tensor) -> Tensor:
 
 def _ends(n: Any, first: float, like: Tensor) -> Tensor:
     """Return `first` and n - 1 ones."""
-    ends = [as_tensor(v, dtypes.float64) for v in (first, 1.)]
-    return cast(where(equal(range_(n), 0), *ends), like.dtype)
+    one = as_tensor(1., dtypes.float64)
+    return cast(where(equal(range_(n), 0), one * first, one), like.dtype)
 
 
 def dct(input: TensorLike, type: int = 2, n: int | None = None, axis: int = -1,

@@ -43,9 +43,13 @@ def _(g, y, x, axis, inverse, norm):
 # --- arguments ---------------------------------------------------------------------------------
 
 
+def _tensor(op: str, x: Any) -> Tensor:
+    return x if isinstance(x, TensorBase) else as_tensor(x, None, op)  # type: ignore[return-value]
+
+
 def complex_input(op: str, x: TensorLike, n_axes: int = 1) -> Tensor:
     """Return `x` as a complex tensor, checking that it has at least `n_axes` dimensions."""
-    a = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
+    a = _tensor(op, x)
     if a.ndim < n_axes:
         raise ShapeError(f"{op}: shape {tuple(a.shape)}, expected at least {n_axes} dimensions")
     if a.dtype.is_complex:
@@ -57,7 +61,7 @@ def axes_and_lengths(op: str, x: Tensor, fft_length: Any, axes: Any) -> list[tup
     """Return the axes of a transform as positive numbers, each with its length or None."""
     lengths = None if fft_length is None else ints(fft_length, f"{op}: fft_length")
     if axes is None:
-        found = range(x.ndim) if lengths is None else range(x.ndim - len(lengths), x.ndim)
+        found = tuple(range(0 if lengths is None else x.ndim - len(lengths), x.ndim))
     else:
         found = ints(axes, f"{op}: axes")
     if any([not -x.ndim <= a < x.ndim for a in found]):
@@ -278,7 +282,7 @@ def ifftnd(input_tensor: TensorLike, fft_length: TensorLike | None = None,
 
 
 def _rolled(op: str, x: TensorLike, axes: Any, sign: int, name: str | None) -> Tensor:
-    a = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
+    a = _tensor(op, x)
     which = [axis for axis, _ in axes_and_lengths(op, a, None, axes)]
     half = [(a.shape[axis] + (sign < 0)) // 2 for axis in which]
     return roll(a, half, which, name)

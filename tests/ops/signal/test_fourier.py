@@ -167,7 +167,8 @@ TRANSFORMS = {
     "rfft odd": (lambda x: S.rfft(df.math.real(x), 5), (2, 6)),
     "rfft padded": (lambda x: S.rfft(df.math.imag(x), 9), (2, 6)),
     "irfft": (S.irfft, (2, 4)), "irfft odd": (lambda x: S.irfft(x, 7), (2, 4)),
-    "irfft cut": (lambda x: S.irfft(x, 4), (2, 4)), "irfft padded": (lambda x: S.irfft(x, 11), (4,)),
+    "irfft cut": (lambda x: S.irfft(x, 4), (2, 4)),
+    "irfft padded": (lambda x: S.irfft(x, 11), (4,)),
     "irfft2d": (S.irfft2d, (3, 4)), "rfftnd": (
         lambda x: S.rfftnd(df.math.real(x), [4, 3], [1, 0], "forward"), (2, 5)),
     "fftshift": (S.fftshift, (3, 4)),
