@@ -77,18 +77,29 @@ typedef struct job {
     const void *x;
     void *y, *middle;      /* part of a single column: between the steps */
     part_of_plan part;
-    void (*transform_blocks)(const struct job *j, int64_t begin, int64_t end, void *scratch);
+    const struct fourier_kernels *kernels;
 } job;
+
+/* Functions of a dtype. */
+typedef struct fourier_kernels {
+    void (*transform_blocks)(const job *j, int64_t begin, int64_t end, void *scratch);
+    void (*transform_filter)(const df_fourier_plan *p, void *scratch);
+} fourier_kernels;
 
 #define TEMPLATE "ops/signal/fourier_formulas.h"
 #include "ops/each_complex.h"
 #undef TEMPLATE
 
+static const fourier_kernels kernels_of[DF_N_DTYPES] = {
+    DF_OF_ALL(C64, {blocks_c64, transform_filter_c64}),
+    DF_OF_ALL(C128, {blocks_c128, transform_filter_c128})};
+
 static df_status infer(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
     int axis;
-    if (!df_is_complex(x->dtype)) return df_fail_dtype(call, 0, "complex64 or complex128", err);
+    if (!kernels_of[x->dtype].transform_blocks)
+        return df_fail_dtype(call, 0, "complex64 or complex128", err);
     df_status status = df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, err);
     return status == DF_OK ? df_infer_same(call, err) : status;
 }
@@ -135,8 +146,9 @@ static void run_tasks(void *context, int64_t begin, int64_t end)
 {
     const job *j = context;
     for (int64_t task = begin; task < end; task++)
-        j->transform_blocks(j, j->items * task / j->tasks, j->items * (task + 1) / j->tasks,
-               j->scratch + task * j->task_scratch);
+        j->kernels->transform_blocks(j, j->items * task / j->tasks,
+                                     j->items * (task + 1) / j->tasks,
+                                     j->scratch + task * j->task_scratch);
 }
 
 /* Runs the items, each of `points` numbers. */
@@ -157,17 +169,13 @@ static df_status run_fft(const df_call *call, df_error *err)
     if (!describe(call, &j))
         return df_fail(err, DF_OVERFLOW, "%s: shape %s, expected at most 2^40 points",
                        call->op->name, df_shape_text(x->ndim, x->shape).text);
-    const bool is_double = x->dtype == DF_C128;
     df_fourier_plan *p = &j.plan;
     df_fourier_tables(p, call->workspace);
     j.scratch = (char *)call->workspace + p->table_bytes;
     j.x = x->data;
     j.y = call->out[0]->data;
-    j.transform_blocks = is_double ? DF_HAS(C128, blocks_c128) : DF_HAS(C64, blocks_c64);
-    if (p->chirp) {
-        if (is_double) DF_HAS(C128, transform_filter_f64(p, (double *)j.scratch));
-        else DF_HAS(C64, transform_filter_f32(p, (float *)j.scratch));
-    }
+    j.kernels = &kernels_of[x->dtype];
+    if (p->chirp) j.kernels->transform_filter(p, j.scratch);
     if (!divides_columns(p)) {
         run_items(&j, j.items, (double)(x->size / j.items));
         return DF_OK;

@@ -313,8 +313,9 @@ static void FN(transform)(const df_fourier_plan *p, int64_t columns, const T *x,
 }
 
 /* Replaces the filter by the conjugate of its transform, times scale / m. */
-static void FN(transform_filter)(const df_fourier_plan *p, T *scratch)
+static void CN(transform_filter)(const df_fourier_plan *p, void *memory)
 {
+    T *scratch = memory;
     const T scale[2] = {(T)(p->scale / (double)p->m), 0};
     FN(steps)(p, 1, p->filter, 2, scratch, 2, scratch + 2 * p->m);
     FN(turn)(2 * p->m, p->filter, scratch, FN(sign_of_part)(1), scale, true);
