@@ -48,7 +48,7 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/quantization/*.c"),
         *CSRC.glob("ops/indexing/*.c"),
         *[CSRC / f"ops/elementwise/{name}.c" for name in (
-            "cast", "complex_math", "gamma")], CSRC / "gemm/complex_products.c",
+            "cast", "complex_math", "gamma")],
         CSRC / "ops/signal/fourier.c", CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
