@@ -119,6 +119,7 @@ DEFINITIONS = [
     r"\b(?:def|class|struct|enum) {}\b", r"^cdef \w.* {}\(", r"^[a-z]\w*[\w *]* \**{}\(",
     r"^\}} {};",
     r"^(?:DF_INLINE|static) .*FN\({}\)", r"^(?:DF_OP|OP|TILE_\w+)\({}\)", r"^#define {}\b",
+    r"^DF_ONCE\([^(),]*, {},",
     r"^[a-z].*\bDF_SYM\({}\)\(",
     r"^    \w+ {};", r"^(?:enum {{ |static const [\w ]*)?{}\b.* = "]
 
