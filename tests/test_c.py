@@ -132,6 +132,8 @@ def formulas():
                 names += [found.finish] if found.finish else []
             else:
                 found = formula_of(op, dtype, (0,))
+                if found is None:           # complex numbers have no formulas
+                    continue
                 names = [found.name, formula_of(op, dtype, (1,)).name]
             for name in names:
                 yield f"{name}_{found.tag}"
@@ -155,4 +157,4 @@ def test_formulas_of_records_are_in_one_header(level, tmp_path):
 def test_cheap_elementwise_ops_have_a_formula():
     missing = {op.name for op in map(_core.get_op, _core.ops())
                if op.kind == "elementwise" and op.cost < 2 and op.dtypes and op.formula is None}
-    assert missing == set()
+    assert missing == {"complex", "conj", "imag", "real"}      # of complex numbers

@@ -3,6 +3,7 @@
 # with the exporter.
 
 from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_GetBuffer
+from libc.string cimport strcmp
 
 cdef extern from "Python.h":
     int PyBuffer_ToContiguous(void *buf, const Py_buffer *src, Py_ssize_t len, char order) except -1

@@ -109,3 +109,16 @@ cdef list promoted(Op op, PyObject **args, list ins):
         elif promotes(op, i) and (<Tensor>ins[i]).t.dtype != <df_dtype>common:
             ins[i] = cast_to(<Tensor>ins[i], <df_dtype>common)
     return ins
+
+
+def result_dtype(Op op not None, dtype not None):
+    """Return the dtype of the result of an elementwise op for promoted operands of `dtype`. An op
+    with attributes, other than cast, keeps the dtype."""
+    cdef list ins = []
+    cdef Py_ssize_t i
+    if op.c.n_attrs:
+        return dtype
+    for i in range(op.c.n_in):
+        ins.append(new_tensor(<df_dtype><int>dtype.index if promotes(op, i) else DF_BOOL, 0, NULL,
+                              b"result_dtype"))
+    return dtype_of(<Tensor>infer_call(op, ins, None, False)[0])

@@ -2,7 +2,6 @@
 # session. Exports are read-only and share memory, except copies and the arrays of `arrays_of`.
 # Writable memory is exported only if it has no other owner.
 
-from libc.string cimport strcmp
 
 from cpython.buffer cimport (
     PyBUF_F_CONTIGUOUS, PyBUF_FORMAT, PyBUF_ND, PyBUF_SIMPLE, PyBUF_STRIDES, PyBUF_WRITABLE,

@@ -136,18 +136,6 @@ cdef class Op:
         rows = inputs[self.c.serial_for.input].known_shape[0]
         return rows is not None and rows <= self.c.serial_for.rows
 
-    def result_dtype(self, dtype):
-        """Return the dtype of the result of an elementwise op for promoted operands of `dtype`. An
-        op with attributes, other than cast, keeps the dtype."""
-        cdef list ins = []
-        cdef Py_ssize_t i
-        if self.c.n_attrs:
-            return dtype
-        for i in range(self.c.n_in):
-            ins.append(new_tensor(<df_dtype><int>dtype.index if promotes(self, i) else DF_BOOL, 0,
-                                  NULL, b"result_dtype"))
-        return dtype_of(<Tensor>infer_call(self, ins, None, False)[0])
-
     @property
     def commutative(self):
         return bool(self.c.commutative)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from dualflow._core import result_dtype
 from dualflow.aot.flat import applied_op, ops_of, tile_code
 from dualflow.aot.runtime import multiplies
 from dualflow.aot.tables import DTYPES, short
@@ -51,5 +52,5 @@ def _note(found: Needs, spec: ProgramSpec, x: InstructionSpec) -> None:
         found.dtypes.update([short(DTYPES[word]) for word, kind in zip(
             step.words, step.op.attr_types, strict=False) if kind == "dtype"])
         if step.op.kind == "elementwise" and not step.op.attr_types:    # complex(x, y) of floats
-            found.dtypes.update([short(step.op.result_dtype(d)) for d in (float32, float64)
+            found.dtypes.update([short(result_dtype(step.op, d)) for d in (float32, float64)
                                  if d.name in step.op.dtypes and short(d) in found.dtypes])

@@ -306,6 +306,9 @@ class Status:
     """
 
     def __init__(self, restoration: Restoration | None = None) -> None:
+        if not isinstance(restoration, Restoration | None):
+            raise DTypeError(f"Status: restoration is a {type(restoration).__name__}, expected the "
+                             "restoration of a checkpoint or None")
         self._restoration = restoration
         self.path: str | None = None if restoration is None else restoration.path
 

@@ -19,6 +19,7 @@ def test_functions_and_feeds():
         assert sess.run(tf.complex(q, -q), {q: [1, 2]}).tolist() == [1 - 1j, 2 - 2j]
         assert sess.run(tf.to_complex64(1.)).dtype == "complex64"
         assert sess.run(tf.to_complex128([1, 2])).tolist() == [1, 2]
+        assert tf.to_complex128([1, 2]).dtype is tf.complex128
         assert isinstance(sess.run(p[0], {p: Z}), np.complex64)
         with pytest.raises(TypeError, match="imaginary part"):
             sess.run(q, {q: Z})

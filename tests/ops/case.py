@@ -37,7 +37,7 @@ class Case:
     ref : the same function on NumPy arrays; it gets float inputs as float64
     dtypes : dtypes of the samples
     ulp : allowed error of float results in units in the last place of the expected value
-    complex_ulp : the same of complex results, relative to their absolute value
+    complex_ulp : the same of complex results, in units of the larger part
     rel : alternatively, error relative to the largest magnitude of the expected result (for sums)
     grad : positions of the args whose gradient is checked, () for none
     edges : also run an elementwise op at the limits of its dtypes (NaN, inf, subnormals)

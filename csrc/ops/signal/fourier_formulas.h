@@ -291,8 +291,8 @@ DF_NOINLINE void FN(chirp)(const T *chirps, int64_t n, int64_t c, const T *x, in
 
 /* X[k] = chirp[k] sum of conj(chirp[k - j]) (x[j] chirp[j]): 2 j k = j^2 + k^2 - (k - j)^2. The
  * convolution's inverse transform is the conjugate of the transform of conjugates. */
-static void FN(transform)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs, T *y,
-                          int64_t ys, T *scratch)
+static void FN(transform_columns)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs,
+                                  T *y, int64_t ys, T *scratch)
 {
     const int64_t c = 2 * columns, n = p->n, m = p->m;
     if (!p->chirp) {
@@ -331,7 +331,7 @@ static void FN(gathered)(const df_fourier_plan *p, int64_t rows, const T *x, T *
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < rows; i++)
             memcpy(a + 2 * (j * rows + i), x + 2 * (i * n + j), 2 * sizeof(T));
-    FN(transform)(p, rows, a, 2 * rows, b, 2 * rows, b + 2 * n * rows);
+    FN(transform_columns)(p, rows, a, 2 * rows, b, 2 * rows, b + 2 * n * rows);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < n; j++)
             memcpy(y + 2 * (i * n + j), b + 2 * (j * rows + i), 2 * sizeof(T));
@@ -357,7 +357,7 @@ static void CN(blocks)(const job *j, int64_t begin, int64_t end, void *scratch)
         }
         const int64_t block = i % j->blocks * width;
         const int64_t at = 2 * (i / j->blocks * n * columns + block);
-        FN(transform)(p, df_min(width, columns - block), (const T *)j->x + at, 2 * columns,
+        FN(transform_columns)(p, df_min(width, columns - block), (const T *)j->x + at, 2 * columns,
                       (T *)j->y + at, 2 * columns, scratch);
     }
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from dualflow._core import get_op
+from dualflow._core import get_op, result_dtype
 from dualflow.aot.clusters.formulas import (
     REDUCED_FLOATS,
     Formula,
@@ -141,7 +141,7 @@ class Plan:
         tests = isinstance(formula, Formula) and formula.form == "mask"
         casts = step.op is CAST
         made = (DTYPES[step.words[0]] if casts else BOOL if tests else
-                key if reduces or formula is not None else step.op.result_dtype(key))
+                key if reduces or formula is not None else result_dtype(step.op, key))
         casts = casts and not (key.is_complex or made.is_complex)
         self.dtypes.append(made)
         self.formulas.append(formula)
