@@ -31,8 +31,8 @@
 #define DF_PRODUCT_BF16 1
 #define DF_PRODUCT_F32 1
 #define DF_PRODUCT_F64 1
-#define DF_PRODUCT_C64 1  /* requires that of float32 */
-#define DF_PRODUCT_C128 1 /* requires that of float64 */
+#define DF_PRODUCT_C64 1  /* requires the kernels of float32 */
+#define DF_PRODUCT_C128 1 /* requires the kernels of float64 */
 
 #define DF_BUILT_ROWS 1   /* row updates of variables: the ops <op>_rows of optimizer.c */
 #define DF_BUILT_CHECKS 1 /* runs that check for NaNs and infinities */

@@ -12,12 +12,6 @@
 #define LEAST_DOTS 4
 #define NS_PER_BYTE 0.03
 
-/* Indices of DF_SHUFFLE: the two elements of each pair in the other order. */
-#define SWAPPED_PAIRS_16 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#define SWAPPED_PAIRS_8 1, 0, 3, 2, 5, 4, 7, 6
-#define SWAPPED_PAIRS_4 1, 0, 3, 2
-#define SWAPPED_PAIRS_2 1, 0
-
 #define CN(name) DF_CAT(name, DF_COMPLEX_NAME)
 #if DF_PRODUCT_C64
 #define DTYPE f32

@@ -13,7 +13,7 @@ void DF_SYM(CN(df_pack_b))(void *packed, int64_t width, const void *source, int6
         for (int64_t i = 0; i < whole; i += LANES) {
             const V x = FN(load)(from + i);
             __builtin_prefetch(from + i + AHEAD * 2 * depth_step); /* rows are far apart */
-            const V turned = DF_SHUFFLE(x, x, DF_LIST(SWAPPED_PAIRS));
+            const V turned = DF_SHUFFLE(x, x, DF_LIST(DF_SWAPPED));
             FN(store)(to + i, x);
             FN(store)(second + i, (V)((M)turned ^ (M)sign));
         }

@@ -31,8 +31,6 @@ DF_INLINE void FN(store_complex)(T *p, Z z, int64_t n)
     FN(store_upto)(p + LANES, high, 2 * n - LANES);
 }
 
-DF_INLINE Z FN(complex_add)(Z a, Z b) { return (Z){a.re + b.re, a.im + b.im}; }
-
 DF_INLINE Z FN(complex_multiply)(Z a, Z b)
 {
     return (Z){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
@@ -44,7 +42,8 @@ DF_INLINE V FN(complex_abs)(Z z)
     const V a = FN(abs)(z.re), b = FN(abs)(z.im);
     const M swap = a < b;
     const V large = FN(select)(swap, b, a), small = FN(select)(swap, a, b), r = small / large;
-    const V size = FN(select)(large == 0, large, large * FN(sqrt)(1 + r * r));
+    const V zero = large + small; /* or NaN */
+    const V size = FN(select)(large == 0, zero, large * FN(sqrt)(1 + r * r));
     const M infinite = FN(isinf)(a) | FN(isinf)(b);
     return FN(select)(infinite, FN(splat)((T)INFINITY), FN(select)(a != a, a, size));
 }

@@ -96,6 +96,11 @@ typedef uint8_t b_f64 __attribute__((vector_size(DF_VEC_BYTES / 8)));
 #define DF_ODD_4 1, 3, 5, 7
 #define DF_EVEN_2 0, 2
 #define DF_ODD_2 1, 3
+/* The two lanes of each pair in the other order. */
+#define DF_SWAPPED_16 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
+#define DF_SWAPPED_8 1, 0, 3, 2, 5, 4, 7, 6
+#define DF_SWAPPED_4 1, 0, 3, 2
+#define DF_SWAPPED_2 1, 0
 /* The list for the lanes of the current DTYPE: DF_LIST(DF_EVEN). */
 #if DF_VEC_BYTES == 64
 #define DF_LANES_f32 16

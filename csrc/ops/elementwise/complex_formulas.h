@@ -53,9 +53,13 @@ DF_INLINE Z FN(complex_squared_difference)(Z a, Z b)
     const V re = a.re - b.re, im = a.im - b.im;
     return (Z){re * re + im * im, (V){0}};
 }
-/* z / |z|, or 0 for 0. */
+/* z / |z|, or 0 for 0. With one infinite part, the number points along its axis. */
 DF_INLINE Z FN(complex_sign)(Z z)
 {
+    const M re_inf = FN(isinf)(z.re), im_inf = FN(isinf)(z.im), along = re_inf ^ im_inf;
+    const V one = FN(splat)(1), none = (V){0};
+    z.re = FN(select)(along, FN(copysign)(FN(select)(re_inf, one, none), z.re), z.re);
+    z.im = FN(select)(along, FN(copysign)(FN(select)(im_inf, one, none), z.im), z.im);
     const V size = FN(complex_abs)(z), divisor = FN(select)(size == 0, size + 1, size);
     return (Z){z.re / divisor, z.im / divisor};
 }

@@ -12,10 +12,6 @@ enum { MAX_TASKS = 32, LARGE_COLUMN = 1 << 14 };
 #define MAX_SCRATCH (INT64_C(1) << 26) /* of all tasks, if it suffices for one */
 
 /* Lists for DF_SHUFFLE. */
-#define DF_EXCHANGED_16 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14
-#define DF_EXCHANGED_8 1, 0, 3, 2, 5, 4, 7, 6
-#define DF_EXCHANGED_4 1, 0, 3, 2
-#define DF_EXCHANGED_2 1, 0
 #define DF_FIRSTS_16 0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14
 #define DF_FIRSTS_8 0, 0, 2, 2, 4, 4, 6, 6
 #define DF_FIRSTS_4 0, 0, 2, 2

@@ -3,7 +3,7 @@
  * complex number. */
 
 /* Lane numbers of each pair: exchanged, the first twice, the second twice. */
-DF_INLINE V FN(exchange)(V z) { return DF_SHUFFLE(z, z, DF_LIST(DF_EXCHANGED)); }
+DF_INLINE V FN(exchange)(V z) { return DF_SHUFFLE(z, z, DF_LIST(DF_SWAPPED)); }
 
 /* The sign bit in the lanes of the real parts (0) or imaginary parts (1). */
 DF_INLINE M FN(sign_of_part)(int part)

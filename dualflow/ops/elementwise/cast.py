@@ -47,9 +47,9 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """
     target = as_dtype(dtype)
     if not target.is_complex:
-        value = x if isinstance(x, TensorBase) else as_tensor(x)
-        if isinstance(value, TensorBase) and value.dtype.is_complex:
-            x = _to_real(value, target)
+        x = x if isinstance(x, TensorBase) else as_tensor(x, None, "cast")
+        if isinstance(x, TensorBase) and x.dtype.is_complex:
+            x = _to_real(x, target)
     return apply("cast", x, name=name, dtype=target)
 
 

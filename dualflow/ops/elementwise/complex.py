@@ -143,7 +143,7 @@ def imag(input: TensorLike, name: str | None = None) -> Tensor:
     array([ 3., -4.])
     """
     x = _tensor(input)
-    return apply_unary("imag", x, name) if x.dtype.is_complex else apply("subtract", x, x)
+    return apply_unary("imag", x, name) if x.dtype.is_complex else filled(0, x)
 
 
 @gradient("imag", saves="none")
@@ -206,7 +206,7 @@ def angle(input: TensorLike, name: str | None = None) -> Tensor:
     x = _tensor(input)
     if x.dtype.is_complex:
         return apply_unary("angle", x, name)
-    return apply("atan2", apply("subtract", x, x), x, name=name)
+    return apply("atan2", filled(0, x), x, name=name)
 
 
 @gradient("angle", saves="inputs")

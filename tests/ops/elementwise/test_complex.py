@@ -269,6 +269,24 @@ def test_polar():
         df.math.polar(1j, 1.)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["abs", "angle", "conj", "sign"])
+def test_special_values_of_sizes_and_angles(name, dtype):
+    z = SPECIAL.astype(dtype)
+    f = getattr(df, name, None) or getattr(df.math, name)
+    with np.errstate(all="ignore"):
+        got, want = f(z).numpy(), getattr(np, name)(z)
+    for part in ("real", "imag"):
+        np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-6)
+
+
+def test_parts_and_angles_of_infinite_real_numbers():
+    x = df.constant([np.inf, -np.inf, -2., 0.])
+    assert df.math.imag(x).tolist() == [0, 0, 0, 0] and df.math.imag(True).item() is False
+    np.testing.assert_allclose(df.math.angle(x), [0, np.pi, np.pi, 0], rtol=1e-6)
+    assert df.function(df.math.imag)(x).tolist() == [0, 0, 0, 0]
+
+
 def test_functions_without_a_complex_meaning_refuse():
     z = df.constant([1 + 1j])
     for f in (df.math.softplus, df.math.erf, df.math.lgamma, df.round, df.floor, df.atan2):
