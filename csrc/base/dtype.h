@@ -37,10 +37,10 @@ typedef struct {
 extern const df_dtype_info df_dtypes[DF_N_DTYPES];
 
 /* The dtype that both operands are cast to: the wider one within a kind, the float of an int and a
- * float, x of bool and x; complex64 beside any dtype but float64 and complex128. If neither holds
- * the other, the narrowest dtype that holds both: float32 for float16 with bfloat16, int16 for int8
- * with uint8, int64 for int16 with uint32. No integer dtype holds both uint64 and signed integers;
- * they promote to float64. */
+ * float, x of bool and x. With a complex dtype: complex128 if one operand is complex128 or
+ * float64, else complex64. If neither holds the other, the narrowest dtype that holds both: float32
+ * for float16 with bfloat16, int16 for int8 with uint8, int64 for int16 with uint32. No integer
+ * dtype holds both uint64 and signed integers; they promote to float64. */
 df_dtype df_promote(df_dtype a, df_dtype b);
 
 static inline bool df_is_float(df_dtype d) { return df_dtypes[d].kind == DF_KIND_FLOAT; }

@@ -51,21 +51,22 @@ typedef struct {
     df_roots roots;       /* of order m */
     const void *turns;    /* two steps: roots[k t], row k of step 0, column t < step[0].width */
     const void *chirps;   /* of rows j < n: exp(-pi i j^2 / n), conjugated if inverse */
-    void *filter;         /* m numbers: what the convolution multiplies by; filled by the caller */
+    void *filter;         /* m factors of the transformed input of the convolution, filled by the
+                           * caller */
     int64_t roots_bytes, table_bytes; /* of `roots`; of all tables */
     int64_t step_scratch; /* bytes of scratch memory of a block of columns of a step */
     int64_t scratch;      /* and of all steps */
 } df_fourier_plan;
 
-/* Numbers of a row of n numbers that is padded to whole cache lines, which no vector exceeds. */
+/* Length of a row of n elements, padded to whole cache lines, which no vector exceeds. */
 static inline int64_t df_fourier_whole_lines(const df_fourier_plan *p, int64_t n)
 {
     const int64_t line = p->dtype == DF_C64 ? 8 : 4;
     return (n + line - 1) / line * line;
 }
 
-/* Bytes between two steps: a padded row of step[0].n numbers for each column of step 0, and for the
- * columns that fill a vector. */
+/* Bytes between two steps: a padded row of step[0].n elements for each column of step 0, and for
+ * the columns that fill a vector. */
 static inline int64_t df_fourier_middle(const df_fourier_plan *p)
 {
     return df_fourier_whole_lines(p, p->step[0].n) * df_fourier_whole_lines(p, p->step[1].n) *

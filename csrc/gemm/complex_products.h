@@ -1,8 +1,8 @@
 /* Products of complex matrices by the kernels of real ones. Internal to this folder.
  *
- * Rows of A and C are read as twice as many real numbers. Each element re + i im of op(B) is packed
- * as two rows of two numbers, (re, im) and (-im, re), so that one real product of twice the width
- * and depth computes C, with the rounding of four real products. */
+ * Rows of A and C are read as rows of their parts, of twice the length. Each element re + i im of
+ * op(B) is packed as two rows of two elements, (re, im) and (-im, re), so that one real product of
+ * twice the width and depth computes C, with the rounding of four real products. */
 #ifndef DF_GEMM_COMPLEX_H
 #define DF_GEMM_COMPLEX_H
 
@@ -20,7 +20,7 @@ static inline df_gemm df_gemm_of_parts(const df_gemm *g)
     return parts;
 }
 
-/* Packers of B and of a transposed A, see gemm_kernel. Sizes and steps are those of the parts. */
+/* Packers of B and of a transposed A, see gemm_kernel. Sizes and steps count parts. */
 #define DF_COMPLEX_PACKER(name)                                                                  \
     void DF_SYM(df_pack_##name)(void *packed, int64_t width, const void *source, int64_t n,      \
                                 int64_t step, int64_t depth, int64_t depth_step);

@@ -129,7 +129,7 @@ DF_INLINE v_f32 fma_bf16s(v_f32 a, v_f32 b, v_f32 c)
 
 #define PLAIN(name, dtype, bytes)                                                                \
     OF_PRODUCTS(dtype, {panel_##name, pack_##name, pack_##name, DF_##dtype, bytes, bytes, 1})
-/* Sizes are those of the parts; A is packed only if it is transposed. */
+/* Sizes count parts; A is packed only if it is transposed. */
 #define COMPLEX_OF(name, dtype, bytes, complex)                                                  \
     OF_PRODUCTS(dtype, {panel_##name, DF_SYM(df_pack_a_##complex), DF_SYM(df_pack_b_##complex),  \
                         DF_##dtype, bytes, bytes, 1})

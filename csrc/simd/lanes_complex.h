@@ -36,7 +36,8 @@ DF_INLINE Z FN(complex_multiply)(Z a, Z b)
     return (Z){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-/* |z| without overflow of squares. An infinite part gives infinity, even beside NaN (C11, G.6). */
+/* |z| without overflow of squares. The size of a number with an infinite part is infinite, even if
+ * the other part is NaN (C11, G.6). */
 DF_INLINE V FN(complex_abs)(Z z)
 {
     const V a = FN(abs)(z.re), b = FN(abs)(z.im);
@@ -56,7 +57,7 @@ DF_INLINE Z FN(complex_divide)(Z a, Z b)
     const V large = FN(select)(swap, b.im, b.re), small = FN(select)(swap, b.re, b.im);
     const V ratio = FN(select)(large == 0, (V){0}, small / large);
     const V size = large + small * ratio;
-    /* without the swap: (re + im r, im - re r) / size; with it: (re r + im, im r - re) / size */
+    /* (re + im r, im - re r) / size; if swapped, (re r + im, im r - re) / size */
     const V re = FN(select)(swap, a.re * ratio + a.im, a.re + a.im * ratio);
     const V im = FN(select)(swap, a.im * ratio - a.re, a.im - a.re * ratio);
     return (Z){re / size, im / size};

@@ -188,8 +188,8 @@ DF_NOINLINE void FN(turn)(int64_t n, T *y, const T *x, M sign, const T *w, bool 
     }
 }
 
-/* The same for rows of `count` elements, any number. `scratch` has 3 n c elements, where c is count
- * rounded up to a multiple of LANES. */
+/* Transforms rows of `count` elements, for any count. `scratch` has 3 n c elements, where c is
+ * count rounded up to a multiple of LANES. */
 DF_NOINLINE void FN(step)(const df_fourier_plan *p, int which, int64_t count, const T *x,
                           int64_t xs, T *y, int64_t ys, T *scratch)
 {

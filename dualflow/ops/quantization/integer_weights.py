@@ -130,6 +130,6 @@ def _per_group(x: Any, shape: tuple[int, int], axis: int, what: str) -> Any:
 
 
 def _padded(x: Any) -> Any:
-    """Return numbers per group with those of padded channels, which are 0."""
+    """Append zeros for padded channels to numbers per group."""
     n = -x.shape[0] % 32
     return reshape(pad(x, [[0, n], [0, 0]]), [x.shape[0] + n, x.shape[1], 1])

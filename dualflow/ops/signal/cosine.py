@@ -150,8 +150,8 @@ def idct(input: TensorLike, type: int = 2, n: int | None = None, axis: int = -1,
          norm: str | None = None, name: str | None = None) -> Tensor:
     """Return the inverse of `dct`, times 2n without `norm` (type 1: times ``2 * (n - 1)``).
 
-    Parameters are as in `dct`, whose types 1 and 4 are their own inverses; that of type 2 is
-    type 3.
+    Parameters are as in `dct`, whose types 1 and 4 are their own inverses; type 3 is the
+    inverse of type 2.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def irfft(input_tensor: TensorLike, fft_length: TensorLike | None = None,
 
     Notes
     -----
-    In the gradient, the points between the first and the last count twice: each stands for its
+    In the gradient, the points between the first and the last count twice: each represents its
     conjugate too.
 
     Examples
