@@ -44,7 +44,7 @@ def test_floating_parts_of_composites_are_watched(source, read, nested):
     if nested:
         got = got["a"][0]
     assert type(got) is type(source) and got.shape == source.shape
-    same(read(got), (6. * df.cast(read(source), "float32")).numpy())
+    same(df.cast(read(got), "float32"), (6. * df.cast(read(source), "float32")).numpy())
 
 
 def test_composites_without_gradients():
