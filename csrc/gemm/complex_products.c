@@ -1,4 +1,5 @@
-/* Packers of complex matrices, and products of a complex matrix with a vector. See complex_products.h. */
+/* Packers of complex matrices, and products of a complex matrix with a vector, see
+ * complex_products.h. */
 #include "simd/lanes.h"
 #include "base/thread.h"
 #include "gemm/complex_products.h"
@@ -32,6 +33,15 @@
 #undef DF_COMPLEX_NAME
 #undef DTYPE
 #endif
+
+void DF_SYM(df_gemm_of_parts)(const df_gemm *g, df_gemm *parts)
+{
+    *parts = *g;
+    parts->n *= 2;
+    parts->k *= 2;
+    parts->ldc *= 2;
+    if (!g->transpose_a) parts->lda *= 2;
+}
 
 typedef struct {
     void (*separate)(bool by_dots, int64_t k, int64_t step, const void *x, void *parts);
