@@ -28,6 +28,15 @@
 #undef DTYPE
 #endif
 
+void DF_SYM(df_gemm_of_parts)(const df_gemm *g, df_gemm *parts)
+{
+    *parts = *g;
+    parts->n *= 2;
+    parts->k *= 2;
+    parts->ldc *= 2;
+    if (!g->transpose_a) parts->lda *= 2;
+}
+
 typedef struct {
     void (*separate)(bool by_dots, int64_t k, int64_t step, const void *x, void *parts);
     void (*join)(int64_t n, const void *by_re, const void *by_im, void *y, int64_t step);

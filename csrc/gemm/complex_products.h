@@ -10,15 +10,7 @@
 
 /* The real product. The leading dimension of an operand that must be packed, which is B or a
  * transposed A, remains in complex elements, as the packers expect. */
-static inline df_gemm df_gemm_of_parts(const df_gemm *g)
-{
-    df_gemm parts = *g;
-    parts.n *= 2;
-    parts.k *= 2;
-    parts.ldc *= 2;
-    if (!g->transpose_a) parts.lda *= 2;
-    return parts;
-}
+void DF_SYM(df_gemm_of_parts)(const df_gemm *g, df_gemm *parts);
 
 /* Packers of B and of a transposed A, see gemm_kernel. Sizes and steps count parts. */
 #define DF_COMPLEX_PACKER(name)                                                                  \

@@ -77,8 +77,9 @@ static void plan_batch(const df_gemm *g, df_gemm_plan *p)
         p->bytes = DF_SYM(df_tiles_workspace)(g);
         return;
     }
-    const df_gemm parts = is_complex ? df_gemm_of_parts(g) : *g;
-    DF_SYM(df_product_plan)(&p->one, &parts);
+    df_gemm parts;
+    if (is_complex) DF_SYM(df_gemm_of_parts)(g, &parts);
+    DF_SYM(df_product_plan)(&p->one, is_complex ? &parts : g);
     p->is_small = p->cost < SMALL_NS && DF_SYM(df_product_can_run_whole)(&p->one);
     if (p->is_small || p->in_parallel)
         p->one.n_slots = df_min(p->one.n_slots, 1); /* for one thread */
@@ -154,7 +155,7 @@ static void run_product(const df_gemm_plan *plan, const df_gemm *g, int64_t row,
         t.g = &other;
         workspace += plan->sums_bytes;
     } else if (df_is_complex(g->dtype)) {
-        other = df_gemm_of_parts(g);
+        DF_SYM(df_gemm_of_parts)(g, &other);
         if (g->epilogue) {
             other.epilogue = complex_piece;
             other.context = g;
@@ -246,18 +247,26 @@ int64_t DF_SYM(df_gemm_packed_bytes)(const df_gemm *g)
     /* upper bound for every packing */
     if (!df_mul_size(g->k, g->n, &bytes) || !df_mul_size(bytes, 16 * DF_VEC_BYTES, &bytes))
         return -1;
-    const df_gemm parts = df_is_complex(g->dtype) ? df_gemm_of_parts(g) : *g;
+    df_gemm parts;
+    if (df_is_complex(g->dtype)) {
+        DF_SYM(df_gemm_of_parts)(g, &parts);
+        g = &parts;
+    }
     return DF_SYM(df_tiles_apply)(g) ? DF_SYM(df_tiles_packed_bytes)(g)
-                                     : DF_SYM(df_product_packed_bytes)(&parts);
+                                     : DF_SYM(df_product_packed_bytes)(g);
 }
 
 void DF_SYM(df_gemm_pack)(const df_gemm *g, void *packed)
 {
-    const df_gemm parts = df_is_complex(g->dtype) ? df_gemm_of_parts(g) : *g;
+    df_gemm parts;
+    if (df_is_complex(g->dtype)) {
+        DF_SYM(df_gemm_of_parts)(g, &parts);
+        g = &parts;
+    }
     if (DF_SYM(df_tiles_apply)(g))
         DF_SYM(df_tiles_pack)(g, packed);
     else
-        DF_SYM(df_product_pack)(&parts, packed);
+        DF_SYM(df_product_pack)(g, packed);
 }
 
 int64_t DF_SYM(df_gemm_workspace)(const df_gemm *g)

@@ -3,6 +3,7 @@
  * of the table has one task, which visits all indices that may select it. */
 #include "ops/in_float.h"
 #include "simd/simd.h"
+#include "ops/elementwise/complex.h"
 #include "ops/indexing/indices.h"
 
 /* `n` resolved indices, and the part of the table that may be written. */
@@ -20,9 +21,28 @@ typedef void (*combine_fn)(const scatter_part *);
 #include "ops/each_float.h"
 #include "ops/each_int.h"
 #undef TEMPLATE
-#define TEMPLATE "ops/indexing/scatter_complex_formulas.h"
-#include "ops/each_complex.h"
-#undef TEMPLATE
+
+/* Complex numbers, whose parts are neighbouring columns, by the tile function of multiply. */
+DF_NOINLINE void multiply_rows(const scatter_part *p, int bytes,
+                               void (*multiply)(int64_t n, void *out, const void *const *in,
+                                                const df_attr *attrs))
+{
+    for (int64_t j = 0; j < p->n; j++) {
+        const int64_t r = p->rows[j];
+        if (r < p->begin_row || r >= p->end_row) continue;
+        char *to = (char *)p->table + (r * p->inner + p->begin_col) * bytes;
+        const void *in[2] = {to, (const char *)p->updates + (j * p->inner + p->begin_col) * bytes};
+        multiply((p->end_col - p->begin_col) / 2, to, in, NULL);
+    }
+}
+
+#define MULTIPLY_ROWS(complex, bytes)                                                            \
+    static void scatter_mul_##complex(const scatter_part *p)                                     \
+    {                                                                                            \
+        multiply_rows(p, bytes, DF_SYM(df_multiply_##complex));                                  \
+    }
+DF_WHERE(C64, MULTIPLY_ROWS(c64, 4))
+DF_WHERE(C128, MULTIPLY_ROWS(c128, 8))
 
 typedef enum { ADD, SUB, UPDATE, MIN, MAX, MUL, N_MODES } scatter_mode;
 

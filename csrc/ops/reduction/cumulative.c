@@ -7,6 +7,9 @@
 #include "ops/elementwise/elementwise.h"
 #include "base/thread.h"
 
+extern DF_OP(add);
+extern DF_OP(multiply);
+
 enum { AXIS, EXCLUSIVE, REVERSE };
 
 #define BLOCK_COLUMNS 2048 /* columns of a row per task */
@@ -40,9 +43,47 @@ typedef int64_t accumulator_i64;
 #include "ops/each_int.h"
 #undef TEMPLATE
 
-#define TEMPLATE "ops/reduction/cumulative_complex_formulas.h"
-#include "ops/each_complex.h"
-#undef TEMPLATE
+/* Complex numbers, whose parts are neighbouring columns, by tile functions, each row rounded:
+ * y[k] = factors[k] y[k - 1], or with terms factors[k - 1] y[k - 1] + terms[k]; exclusive ops take
+ * rows k - 1. */
+DF_NOINLINE void complex_block(df_dtype dtype, char *out, const char *factors, const char *terms,
+                               const block_shape *s)
+{
+    const df_op *multiply = &DF_SYM(df_op_multiply), *add = &DF_SYM(df_op_add);
+    const int64_t bytes = df_dtypes[df_real_dtype(dtype)].bytes, step = s->step * bytes;
+    const size_t row = (size_t)(s->cols * bytes);
+    for (int64_t o = 0; o < s->outer; o++) {
+        const int64_t at = o * s->outer_step * bytes;
+        char *y = out + at;
+        const char *by = factors + at, *plus = terms ? terms + at : NULL;
+        if (!s->exclusive) memcpy(y, plus ? plus : by, row);
+        else memset(y, 0, row);
+        for (int64_t c = 0; s->exclusive && !plus && c < s->cols; c += 2) {
+            if (dtype == DF_C64) ((float *)y)[c] = 1;
+            else ((double *)y)[c] = 1;
+        }
+        for (int64_t k = 1; k < s->n; k++, y += step, by += step) {
+            const void *in[2] = {y, by + (plus || s->exclusive ? 0 : step)};
+            multiply->tile[dtype](s->cols / 2, y + step, in, NULL);
+            if (!plus) continue;
+            const void *sum[2] = {plus + (k - s->exclusive) * step, y + step};
+            add->tile[dtype](s->cols / 2, y + step, sum, NULL);
+        }
+    }
+}
+
+#define COMPLEX_BLOCKS(complex, dtype)                                                           \
+    static void cumprod_block_##complex(void *out, const void *const *in, const block_shape *s)  \
+    {                                                                                            \
+        complex_block(dtype, out, in[0], NULL, s);                                               \
+    }                                                                                            \
+    static void recurrence_block_##complex(void *out, const void *const *in,                     \
+                                           const block_shape *s)                                 \
+    {                                                                                            \
+        complex_block(dtype, out, in[0], in[1], s);                                              \
+    }
+DF_WHERE(C64, COMPLEX_BLOCKS(c64, DF_C64))
+DF_WHERE(C128, COMPLEX_BLOCKS(c128, DF_C128))
 
 #define OF_INTS(name)                                                                            \
     DF_OF(U8, name##_block_i8), DF_OF(U16, name##_block_i16), DF_OF(U32, name##_block_i32),      \

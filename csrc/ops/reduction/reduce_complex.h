@@ -6,21 +6,21 @@
 typedef void (*multiply_fn)(int64_t n, void *out, const void *const *in, const df_attr *attrs);
 
 /* out *= x, for n numbers. */
-static void multiply_by(multiply_fn multiply, char *out, const char *x, int64_t n)
+DF_NOINLINE void multiply_by(multiply_fn multiply, char *out, const char *x, int64_t n)
 {
     const void *in[2] = {out, x};
     multiply(n, out, in, NULL);
 }
 
-static void complex_prod_columns(multiply_fn multiply, int64_t bytes, char *out, const char *x,
-                                 int64_t rows, int64_t cols, int64_t stride)
+DF_NOINLINE void complex_prod_columns(multiply_fn multiply, int64_t bytes, char *out, const char *x,
+                                      int64_t rows, int64_t cols, int64_t stride)
 {
     memcpy(out, x, (size_t)(cols * bytes));
     for (int64_t r = 1; r < rows; r++) multiply_by(multiply, out, x + r * stride * bytes, cols);
 }
 
-static void complex_prod_rows(multiply_fn multiply, int64_t bytes, char *out, const char *x,
-                              int64_t rows, int64_t n)
+DF_NOINLINE void complex_prod_rows(multiply_fn multiply, int64_t bytes, char *out, const char *x,
+                                   int64_t rows, int64_t n)
 {
     char product[COMPLEX_AT_ONCE * DF_MAX_BYTES] __attribute__((aligned(DF_ALIGNMENT)));
     const int64_t whole = n / COMPLEX_AT_ONCE;
@@ -35,24 +35,33 @@ static void complex_prod_rows(multiply_fn multiply, int64_t bytes, char *out, co
     }
 }
 
-#define COMPLEX_PROD(complex, part, bytes)                                                       \
+/* The products of no numbers. */
+DF_NOINLINE void fill_ones(df_dtype dtype, void *out, int64_t n)
+{
+    for (int64_t i = 0; i < 2 * n; i++) {
+        if (dtype == DF_C64) ((float *)out)[i] = i % 2 == 0;
+        else ((double *)out)[i] = i % 2 == 0;
+    }
+}
+
+#define COMPLEX_PROD(complex, dtype, bytes)                                                      \
     static void prod_rows_##complex(void *out, const void *x, const void *p, int64_t rows,       \
                                     int64_t n)                                                   \
     {                                                                                            \
         (void)p;                                                                                 \
-        for (int64_t r = 0; n == 0 && r < 2 * rows; r++) ((part *)out)[r] = r % 2 == 0;          \
         if (n) complex_prod_rows(DF_SYM(df_multiply_##complex), bytes, out, x, rows, n);         \
+        else fill_ones(dtype, out, rows);                                                        \
     }                                                                                            \
     static void prod_columns_##complex(void *out, const void *x, const void *p, int64_t rows,    \
                                        int64_t cols, int64_t stride)                             \
     {                                                                                            \
         (void)p;                                                                                 \
-        for (int64_t c = 0; rows == 0 && c < 2 * cols; c++) ((part *)out)[c] = c % 2 == 0;       \
-        if (rows)                                                                                \
+        if (!rows) fill_ones(dtype, out, cols);                                                  \
+        else                                                                                     \
             complex_prod_columns(DF_SYM(df_multiply_##complex), bytes, out, x, rows, cols,       \
                                  stride);                                                        \
     }
-DF_WHERE(C64, COMPLEX_PROD(c64, float, 8))
-DF_WHERE(C128, COMPLEX_PROD(c128, double, 16))
+DF_WHERE(C64, COMPLEX_PROD(c64, DF_C64, 8))
+DF_WHERE(C128, COMPLEX_PROD(c128, DF_C128, 16))
 #define COMPLEX_REDUCERS(name)                                                                   \
     DF_OF_ALL(C64, REDUCER_OF(name, c64)), DF_OF_ALL(C128, REDUCER_OF(name, c128))
