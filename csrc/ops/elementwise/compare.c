@@ -17,21 +17,16 @@ DF_OP(greater) = {COMPARE_OP("greater"), .tile = {NUMBERS(greater), BOOLS(greate
 DF_OP(greater_equal) = {COMPARE_OP("greater_equal"),
                         .tile = {NUMBERS(greater_equal), BOOLS(greater_equal)}};
 
-/* Complex numbers, moved whole. Those of 8 bytes are selected as int64, if the build has it. */
-#define WHERE_COMPLEX(name, part)                                                                \
-    static void name(int64_t n, void *out, const void *const *in, const df_attr *attrs)          \
-    {                                                                                            \
-        const uint8_t *condition = in[0];                                                        \
-        (void)attrs;                                                                             \
-        for (int64_t i = 0; i < n; i++)                                                          \
-            memmove((part *)out + 2 * i, (const part *)in[condition[i] ? 1 : 2] + 2 * i,         \
-                    2 * sizeof(part));                                                           \
-    }
-#if DF_BUILT_C64 && !DF_BUILT_I64 && !DF_BUILT_U64
-WHERE_COMPLEX(where_tile_i64, float)
-#endif
+/* Numbers of 16 bytes; those of 8 bytes are selected as int64. */
 #if DF_BUILT_C128
-WHERE_COMPLEX(where_tile_c128, double)
+static void where_tile_c128(int64_t n, void *out, const void *const *in, const df_attr *attrs)
+{
+    const uint8_t *condition = in[0];
+    (void)attrs;
+    for (int64_t i = 0; i < n; i++)
+        memmove((double *)out + 2 * i, (const double *)in[condition[i] ? 1 : 2] + 2 * i,
+                2 * sizeof(double));
+}
 #endif
 
 static df_status infer_where(const df_call *call, df_error *err)
