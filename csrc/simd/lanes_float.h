@@ -71,15 +71,25 @@ DF_INLINE V FN(min)(V a, V b) { return FN(select)((a < b) | (a != a), a, b); }
 #endif
 DF_INLINE V FN(max0)(V x) { return FN(select)(x <= (V){0}, (V){0}, x); }
 
-/* x limited to [low, high]; NaN stays NaN (x86 min and max return their second operand). */
+/* The smaller of x and high; NaN stays NaN (x86 min and max return their second operand). */
+DF_INLINE V FN(at_most)(V x, T high)
+{
+#if defined(DF_X86)
+    return DF_MM(min)(FN(splat)(high), x);
+#else
+    return FN(select)(x > high, FN(splat)(high), x);
+#endif
+}
+
+/* x limited to [low, high]; NaN stays NaN. */
 DF_INLINE V FN(clamp)(V x, T low, T high)
 {
 #if defined(DF_X86)
-    return DF_MM(min)(FN(splat)(high), DF_MM(max)(FN(splat)(low), x));
+    x = DF_MM(max)(FN(splat)(low), x);
 #else
     x = FN(select)(x < low, FN(splat)(low), x);
-    return FN(select)(x > high, FN(splat)(high), x);
 #endif
+    return FN(at_most)(x, high);
 }
 
 /* The nearest integer, ties to even; a zero result has the sign of x. */

@@ -27,7 +27,7 @@ DF_INLINE V FN(tail_fraction)(V a, FN(df_pair) x, V *n)
 
 DF_INLINE V FN(erfc)(V x)
 {
-    V n, a = FN(clamp)(FN(abs)(x), 0, DF_CAT(ERFC_END, DTYPE));
+    V n, a = FN(at_most)(FN(abs)(x), DF_CAT(ERFC_END, DTYPE));
     V fraction = FN(tail_fraction)(a, FN(two_product)(a, -a), &n);
     V tail = FN(scale_positive)(fraction, n);
     return FN(select)(x < (V){0}, 2 - tail, tail);
@@ -64,7 +64,7 @@ DF_INLINE FN(df_pair) FN(erfcx_pair)(V a)
 /* 1 - x - x P(x^2) below 0.75. */
 DF_INLINE V FN(erfc)(V x)
 {
-    V n, a = FN(clamp)(FN(abs)(x), 0, DF_CAT(ERFC_END, DTYPE));
+    V n, a = FN(at_most)(FN(abs)(x), DF_CAT(ERFC_END, DTYPE));
     FN(df_pair) square = FN(two_product)(a, -a), y = FN(erfcx_pair)(a);
     V r = FN(pair_reduce)(square, &n);
     V rest = FN(fma)(y.high * (r * r), POLY(r, expm1_poly), y.low);

@@ -84,7 +84,7 @@ DF_INLINE V FN(silu)(V x)
 /* s (1 + x (1 - s)) with s = sigmoid(x); its values at x and -x sum to 1. */
 DF_INLINE V FN(silu_slope)(V x)
 {
-    V n, s, c = -FN(clamp)(FN(abs)(x), 0, -DF_CAT(EXP_LOW, DTYPE));
+    V n, s, c = -FN(at_most)(FN(abs)(x), -DF_CAT(EXP_LOW, DTYPE));
     V q = FN(sigmoid_fraction)((FN(df_pair)){c, {0}}, &n, &s);
     V below = FN(scale)(q * FN(fma)(c, 1 - s, FN(splat)(1)), n);
     return FN(select)(x > (V){0}, 1 - below, below);

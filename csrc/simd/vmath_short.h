@@ -44,7 +44,7 @@ DF_INLINE V FN(short_atanh)(V x)
 DF_INLINE V FN(short_erfc)(V x)
 {
     const T end = 10.1; /* zero in float32 beyond, at once: see `scale` */
-    V a = FN(clamp)(FN(abs)(x), 0, end);
+    V a = FN(at_most)(FN(abs)(x), end);
     V scaled = POLY((a - 3) / (a + 3), short_erfcx_poly) / (1 + 2 * a);
     V y = FN(select)(a == end, (V){0}, scaled * FN(exp)(-a * a));
     return FN(select)(x < (V){0}, 2 - y, y);

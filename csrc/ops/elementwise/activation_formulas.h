@@ -54,7 +54,7 @@ DF_INLINE V FN(gelu_tanh)(V x)
 /* The derivatives at x and -x sum to 1. */
 DF_INLINE V FN(gelu_tanh_grad)(V g, V x)
 {
-    V n, s, c = -FN(clamp)(FN(abs)(x), 0, DF_CAT(GELU_END, DTYPE));
+    V n, s, c = -FN(at_most)(FN(abs)(x), DF_CAT(GELU_END, DTYPE));
     V q = FN(sigmoid_fraction)(FN(gelu_exponent)(c), &n, &s);
     V slope = FN(fma)(FN(splat)((T)(3 * GELU_B)), c * c, FN(splat)((T)GELU_A));
     V below = FN(scale)(q * FN(fma)(c * slope, 1 - s, FN(splat)(1)), n);
