@@ -10,6 +10,7 @@ from asv_bench.benchmarks.ops import has_benchmark
 from dualflow import _core
 from tests.for_each import for_each
 from tests.ops.cases import CASES
+from tests.syntax import nodes
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def first_strings(path):
     """Return the literal first arguments of the calls in a file, as pairs with the function."""
     return [(getattr(node.func, "id", getattr(node.func, "attr", None)), node.args[0].value)
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes(ast.parse(path.read_text()))
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)]
 
 

@@ -15,6 +15,7 @@ import dualflow as df
 from dualflow import errors
 from dualflow._util.late_binding import late
 from tests.for_each import for_each
+from tests.syntax import nodes
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sorted((ROOT / "dualflow").rglob("*.py"))
@@ -60,7 +61,7 @@ def name_of(path):
 
 def imports(tree):
     """Every dotted name of dualflow that a module imports."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module in ("dualflow", "dualflow.graph"):
@@ -96,10 +97,11 @@ def test_python_imports_only_lower_layers(path):
 
 def modules_in_strings(tree):
     """The names of modules of dualflow in string literals, whole or as the start of an f-string."""
-    docstrings = {id(node.body[0].value) for node in ast.walk(tree)
+    found = nodes(tree)
+    docstrings = {id(node.body[0].value) for node in found
                   if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
                   and node.body and isinstance(node.body[0], ast.Expr)}
-    for node in ast.walk(tree):
+    for node in found:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and (
                 id(node) not in docstrings) and re.fullmatch(r"dualflow(\.\w+)+\.?", node.value):
             yield node.value.rstrip(".")
@@ -136,12 +138,12 @@ SLOW_IMPORTS = {"numpy", "inspect", "difflib", "html", "dis", "opcode", "copy", 
 @for_each(PYTHON, name_of)
 def test_python_imports_are_absolute_and_at_module_level(path):
     tree = parsed(path)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: relative import"
             assert all(a.name != "*" for a in node.names), f"line {node.lineno}: import *"
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inside = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+            inside = [n for n in nodes(node) if isinstance(n, ast.Import | ast.ImportFrom)]
             for n in inside:
                 slow = isinstance(n, ast.Import) and n.names[0].name in SLOW_IMPORTS
                 assert slow, f"line {n.lineno}: import inside a function"
@@ -262,11 +264,11 @@ def test_passes_look_up_op_names_at_import_only(path):
     """Op names occur only where a pass looks up its handles on import; no function looks up or
     contains one."""
     names = set(op_names())
-    for f in ast.walk(parsed(path)):
+    for f in nodes(parsed(path)):
         if not isinstance(f, ast.FunctionDef | ast.Lambda):
             continue
         for node in [n for part in (f.body if isinstance(f.body, list) else [f.body])
-                     for n in ast.walk(part)]:
+                     for n in nodes(part)]:
             held = isinstance(node, ast.Constant) and node.value in names
             read = isinstance(node, ast.Attribute) and (
                 node.attr == "type" or (node.attr == "name" and "op" in ast.unparse(node.value)
@@ -449,10 +451,11 @@ def dependencies():
     found = {}
     for name, path in paths.items():
         tree = parsed(path)
-        skipped = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.If)
-                   and ast.unparse(node.test) == "TYPE_CHECKING" for inner in ast.walk(node)}
+        below = nodes(tree)
+        skipped = {id(inner) for node in below if isinstance(node, ast.If)
+                   and ast.unparse(node.test) == "TYPE_CHECKING" for inner in nodes(node)}
         used = set()
-        for node in ast.walk(tree):
+        for node in below:
             if id(node) in skipped:
                 continue
             if isinstance(node, ast.ImportFrom):

@@ -110,6 +110,7 @@ def write_tree(folder):
     (core / "_core.pyx").write_text("")
 
 
+@pytest.mark.soak
 def test_core_is_translated_again_only_after_a_change(build, tmp_path):
     write_tree(tmp_path)
     few = "--isa", "baseline"

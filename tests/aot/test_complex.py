@@ -68,7 +68,8 @@ def test_program_files(arguments, tmp_path):
 
 
 @needs_make
-@pytest.mark.parametrize("arguments", DTYPES, indirect=True)
+@pytest.mark.parametrize("arguments", [
+    "complex64", pytest.param("complex128", marks=pytest.mark.soak)], indirect=True)
 def test_c_gives_the_bits_of_python(arguments, tmp_path):
     functions = {name: f.get_concrete_function(*args) for name, (f, *args) in arguments.items()}
     df.export(tmp_path / "model", functions,
