@@ -119,16 +119,37 @@ DF_INLINE void FN(store_upto)(T *p, V v, int64_t n)
 /* a where mask is -1, b where it is 0. GCC and Clang compile it to the blend of the level. */
 DF_INLINE V FN(select)(M mask, V a, V b) { return (V)((mask & (M)a) | (~mask & (M)b)); }
 
+/* The bytes of a mask, 0 or 1. Below AVX-512, GCC 12 narrows one lane at a time; masks are narrowed
+ * by the saturating instructions, with both halves of a vector, or a short vector twice. */
+DF_INLINE B FN(mask_bytes)(M mask)
+{
+#if defined(DF_X86) && !defined(__AVX512BW__)
+    __m128i low, high;
+    B bytes;
+    memcpy(&bytes, &mask, sizeof bytes);
+    if (sizeof(T) == 1) return bytes & 1;
+    memcpy(&low, &mask, sizeof low);
+    memcpy(&high, (const char *)&mask + sizeof mask - sizeof high, sizeof high);
+    if (sizeof(T) == 8) low = high = _mm_packs_epi32(low, high); /* each lane is two of 4 bytes */
+    if (sizeof(T) >= 4) low = high = _mm_packs_epi32(low, high);
+    low = _mm_packs_epi16(low, high);
+    memcpy(&bytes, &low, sizeof bytes < sizeof low ? sizeof bytes : sizeof low);
+    return bytes & 1;
+#else
+    return __builtin_convertvector(mask, B) & 1;
+#endif
+}
+
 /* Bool bytes of the result of a comparison, and back: any nonzero byte is true. */
 DF_INLINE void FN(store_mask)(uint8_t *p, M mask)
 {
-    B bytes = __builtin_convertvector(mask, B) & 1;
+    const B bytes = FN(mask_bytes)(mask);
     memcpy(p, &bytes, sizeof bytes);
 }
 
 DF_INLINE void FN(store_mask_n)(uint8_t *p, M mask, int64_t n)
 {
-    B bytes = __builtin_convertvector(mask, B) & 1;
+    const B bytes = FN(mask_bytes)(mask);
     memcpy(p, &bytes, (size_t)n);
 }
 
