@@ -18,6 +18,7 @@ typedef struct {
     const char *data[DF_TILE_MAX_IN];
     df_operand_walk in[DF_TILE_MAX_IN];
     int repeated; /* the operand that has one element per run, for run_runs */
+    int single;   /* the operand of a single element that `fn` expects, or -1 */
 } job;
 
 df_tile_fn df_tile_select(const df_call *call)
@@ -67,8 +68,8 @@ static void run_block(void *context, int64_t begin, int64_t end)
     const void *in[DF_TILE_MAX_IN];
     bool all_direct = true;
     for (int i = 0; i < j->n_in; i++) {
-        in[i] = buffers[i];
-        if (j->in[i].mode == DF_PERIODIC)
+        in[i] = i == j->single ? j->data[i] : buffers[i];
+        if (j->in[i].mode == DF_PERIODIC && i != j->single)
             in[i] = df_operand_load(&j->in[i], j->data[i], begin, df_min(j->tile, end - begin),
                                     buffers[i]);
         all_direct &= j->in[i].mode == DF_DIRECT;
@@ -121,13 +122,26 @@ static df_tile_fn for_runs(job *j, const df_call *call)
     return NULL;
 }
 
+/* Uses the function for an operand that is a single element, if there is one. */
+static void find_single(job *j, const df_call *call)
+{
+    if (j->n_in != 2 || call->in[0]->dtype != call->in[1]->dtype) return;
+    for (int k = 0; k < 2 && j->single < 0; k++) {
+        const df_tile_fn with_one = call->op->tile_scalar[k][call->in[k]->dtype];
+        if (!with_one || call->in[k]->size != 1 || j->in[k].mode != DF_PERIODIC) continue;
+        j->fn = with_one;
+        j->single = k;
+        j->in[k].bytes = 0; /* run_tile does not advance */
+    }
+}
+
 df_status df_tile_run(const df_call *call, df_error *err)
 {
     (void)err;
     df_tensor *out = call->out[0];
     if (out->size == 0) return DF_OK;
     job j = {.fn = df_tile_select(call), .attrs = call->attrs, .out = out->data,
-             .out_bytes = df_dtypes[out->dtype].bytes, .n_in = call->n_in};
+             .out_bytes = df_dtypes[out->dtype].bytes, .n_in = call->n_in, .single = -1};
     df_operand_dims dims[DF_TILE_MAX_IN];
     j.stream = df_tensor_bytes(out) >= DF_STREAM_BYTES;
     for (int i = 0; i < call->n_in; i++) {
@@ -137,7 +151,8 @@ df_status df_tile_run(const df_call *call, df_error *err)
     }
     j.tile = choose_tile(&j);
     const double cost = df_tile_cost(call->op, call->in[call->op->tile_key]->dtype);
-    const df_tile_fn with_one = for_runs(&j, call);
+    find_single(&j, call);
+    const df_tile_fn with_one = j.single < 0 ? for_runs(&j, call) : NULL;
     if (with_one) j.fn = with_one;
     df_parallel_for(out->size, j.tile * TILES_PER_BLOCK, cost, with_one ? run_runs : run_block, &j);
     return DF_OK;

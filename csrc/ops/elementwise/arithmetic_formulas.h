@@ -26,7 +26,7 @@ DF_INLINE V FN(multiply_no_nan)(V a, V b)
 /* -1, 0 or 1 with the sign of x; NaN is unchanged, and both zeros yield +0: -0 + 0. */
 DF_INLINE V FN(sign)(V x)
 {
-    return FN(select)((x > 0) | (x < 0), FN(copysign)(FN(splat)(1), x), x + (V){0});
+    return FN(select)(FN(abs)(x) > 0, FN(copysign)(FN(splat)(1), x), x + (V){0});
 }
 
 TILE_BINARY(multiply_no_nan)

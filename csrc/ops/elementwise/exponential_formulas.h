@@ -22,11 +22,8 @@ DF_INLINE bool FN(all_equal)(int64_t n, const T *x)
 }
 
 /* One exponent for all elements is tested once: as FN(pow), which tests each vector. */
-TILE_HEAD(pow, 2)
+DF_NOINLINE void FN(pow_single)(int64_t n, T *out, const T *x, T exponent)
 {
-    const T *x = in[0], *y = in[1];
-    const T exponent = n && FN(all_equal)(n, y) ? y[0] : 0;
-    (void)attrs;
     if (exponent == -2) FN(map1)(n, out, x, FN(pow_minus_2));
     else if (exponent == -1) FN(map1)(n, out, x, FN(pow_minus_1));
     else if (exponent == (T)-0.5) FN(map1)(n, out, x, FN(pow_minus_half));
@@ -34,7 +31,22 @@ TILE_HEAD(pow, 2)
     else if (exponent == 2) FN(map1)(n, out, x, FN(pow_2));
     else if (exponent == 3) FN(map1)(n, out, x, FN(pow_3));
     else if (exponent == 4) FN(map1)(n, out, x, FN(pow_4));
-    else FN(map2)(n, out, x, y, FN(pow));
+    else FN(map2_one1)(n, out, x, &exponent, FN(pow));
+}
+
+TILE_HEAD(pow, 2)
+{
+    const T *y = in[1];
+    (void)attrs;
+    if (n && FN(all_equal)(n, y)) FN(pow_single)(n, out, in[0], y[0]);
+    else FN(map2)(n, out, in[0], y, FN(pow));
+}
+
+TILE_OF(pow_one0) { (void)attrs; FN(map2_one0)(n, out, in[0], in[1], FN(pow)); }
+TILE_OF(pow_one1)
+{
+    (void)attrs;
+    FN(pow_single)(n, out, in[0], *(const T *)in[1]);
 }
 
 #else
