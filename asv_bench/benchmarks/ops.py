@@ -10,7 +10,10 @@ from dualflow import _core
 N = 1 << 18        # elements of an elementwise input: 1 MB of float32, within L2
 ROWS, COLUMNS = 1024, 512
 
-ELEMENTWISE_ATTRS = {"cast": {"dtype": "float64"}, "polygamma": {"n": 1}}
+BYTES = {"least": 0.0, "most": 255.0}
+ELEMENTWISE_ATTRS = {"cast": {"dtype": "float64"}, "polygamma": {"n": 1},
+                     "fake_quant": {**BYTES, "divide": True},
+                     "fake_quant_grad": {**BYTES, "side": 0}}
 
 
 def floats(*shape):

@@ -62,7 +62,10 @@ from dualflow.ops.nn import (
     recurrent as recurrent,
     softmax as softmax,
 )
-from dualflow.ops.quantization import quantized_weights as quantized_weights
+from dualflow.ops.quantization import (
+    fake_quant as fake_quant,
+    quantized_weights as quantized_weights,
+)
 from dualflow.ops.random import distributions as distributions, random as random
 from dualflow.ops.reduction import (
     cumulative as cumulative,

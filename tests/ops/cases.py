@@ -41,7 +41,7 @@ from tests.ops.nn import (  # noqa: F401
     recurrent,
     softmax,
 )
-from tests.ops.quantization import quantized_weights  # noqa: F401
+from tests.ops.quantization import fake_quant, quantized_weights  # noqa: F401
 from tests.ops.random import distributions, random  # noqa: F401
 from tests.ops.reduction import cumulative, reduce, reduce_moments  # noqa: F401
 from tests.ops.signal import fourier  # noqa: F401

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualflow._core import constant
 from dualflow.dtypes import float32, int32
-from dualflow.onnx.exporters.registry import formula, refuse, rule
+from dualflow.onnx.exporters.registry import RULES, formula, refuse, rule
 from dualflow.onnx.writer import Refused
 from dualflow.ops.array.shape import broadcast_to
 from dualflow.ops.conv.windows import SAME, SPREAD
@@ -335,3 +335,33 @@ refuse("the standard has no operator for it", "ctc_beam_search", "cholesky", "lu
        "triangular_solve", "solve", "inv", "slogdet")
 refuse("the standard has no product with quantised weights", "matmul_quantized")
 refuse("a training loss without an operator", "ctc_loss", "ctc_loss_grad")
+
+
+def _grid(w: Any, node: Any, low: Any, high: Any) -> Any:
+    """Return limits, step and its inverse of a fake quantisation, as fake_quant_formulas.h."""
+    least, most = node["least"], node["most"]
+    empty = w.op("And", low.is_(0), high.is_(0))
+    span = w.where(empty, 1, high - low)
+    scale, inverse = span / (most - least), (most - least) / span
+    exact = least - low / scale
+    whole = RULES["trunc"](w, node, exact)
+    nearest = whole + RULES["trunc"](w, node, (exact - whole) * 2)
+    zero = w.op("Max", w.op("Min", nearest, low.number(most)), low.number(least))
+    return empty, (least - zero) * scale, w.where(empty, 0, (most - zero) * scale), scale, inverse
+
+
+@formula("fake_quant")
+def _(w, node, x, low, high):
+    _, low, high, scale, inverse = _grid(w, node, low, high)
+    shifted = w.op("Max", w.op("Min", x, high), low) - low
+    steps = shifted / scale if node["divide"] else shifted * inverse
+    return w.op("Floor", steps - w.op("Floor", -low * inverse + 0.5) + 0.5) * scale
+
+
+@formula("fake_quant_grad")
+def _(w, node, g, x, low, high):
+    empty, low, high, *_ = _grid(w, node, low, high)
+    if node["side"]:
+        beyond = x < low if node["side"] < 0 else x > high
+        return w.where(w.op("And", beyond, w.op("Not", empty)), g, 0)
+    return w.where(w.op("Or", w.op("And", x >= low, x <= high), empty), g, 0)

@@ -7,15 +7,13 @@ Integer-Arithmetic-Only Inference (2018). The range is nudged so that 0 is on th
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, as_tensor
+from dualflow._core import Tensor, apply, as_tensor
 from dualflow._util.arguments import number
 from dualflow._util.named_tuple import NamedTuple
 from dualflow.errors import InvalidArgumentError, ShapeError
-from dualflow.ops.array.shape import same_shape, stop_gradient
+from dualflow.gradient_registry import gradient
+from dualflow.ops.array.shape import same_shape
 from dualflow.ops.elementwise.cast import cast
-from dualflow.ops.elementwise.compare import where
-from dualflow.ops.elementwise.limits import clip_by_value
-from dualflow.ops.elementwise.rounding import floor
 from dualflow.ops.quantization.operands import (
     bits_within,
     check_range,
@@ -23,17 +21,13 @@ from dualflow.ops.quantization.operands import (
     one_per_slice,
     wide_dtype,
 )
-from dualflow.ops.quantization.straight_through import (
-    round_half_away,
-    round_half_up,
-    straight_through,
-)
 from dualflow.ops.reduction.reduce import reduce_sum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dualflow.dtypes import DType
     from dualflow.ops.types import TensorLike
 
 __all__ = [
@@ -52,46 +46,71 @@ class FakeQuantGradient(NamedTuple):
     backprop_wrt_max: Tensor
 
 
-class Grid:
-    """The nudged range and the step of a fake quantisation."""
-
-    def __init__(self, low: Any, high: Any, num_bits: Any, narrow_range: bool, op: str) -> None:
-        bits = bits_within(num_bits, 2, 16, op)
-        least, largest = float(bool(narrow_range)), float(2 ** bits - 1)
-        low, high = stop_gradient(low), stop_gradient(high)
-        self.empty = (low == 0) & (high == 0)       # then the result is 0
-        span = where(self.empty, 1.0, high - low)
-        self.scale, self.inverse = span / (largest - least), (largest - least) / span
-        zero_point = clip_by_value(round_half_away(least - low / self.scale), least, largest)
-        self.low = (least - zero_point) * self.scale
-        self.high = where(self.empty, 0.0, (largest - zero_point) * self.scale)
-        self.zero = floor(-self.low * self.inverse + 0.5)
-
-    def rounded(self, x: Any, divide: bool) -> Any:
-        """Return the values of the grid nearest to x. TensorFlow's kernel for a range of variables
-        divides by the step, the others multiply by its inverse; ties may differ."""
-        shifted = clip_by_value(x, self.low, self.high) - self.low
-        steps = shifted / self.scale if divide else shifted * self.inverse
-        return round_half_up(steps - self.zero) * self.scale
-
-    def inside(self, x: Any) -> Any:
-        """Return True where x is within the nudged range."""
-        return self.empty | (x >= self.low) & (x <= self.high)
+def _limits(num_bits: Any, narrow_range: bool, op: str) -> tuple[float, float]:
+    """Return the least and the largest integer of a grid."""
+    return float(bool(narrow_range)), 2.0 ** bits_within(num_bits, 2, 16, op) - 1
 
 
 def _fake_quant(operands: tuple[Any, Any, Any], num_bits: Any, narrow_range: bool, op: str,
                 divide: bool = False) -> Any:
-    """Return the rounded values. The surrogate of the gradient is x clipped to limits whose
-    gradients go to `low` and `high`; NaN passes no gradient."""
-    x, *_ = operands
-    wide = wide_dtype(x)
-    v, low, high = [cast(operand, wide) for operand in operands]
-    grid = Grid(low, high, num_bits, narrow_range, op)
-    most = float(wide.max)          # an empty range passes the gradient of each element
-    surrogate = clip_by_value(
-        where(v == v, v, 0), straight_through(where(grid.empty, -most, grid.low), low),
-        straight_through(where(grid.empty, most, grid.high), high))
-    return cast(straight_through(grid.rounded(stop_gradient(v), divide), surrogate), x.dtype)
+    """Return the rounded values. TensorFlow's kernel for a range of variables divides by the step,
+    the others multiply by its inverse; ties may differ."""
+    x = operands[0]
+    v, low, high = _wide(x, operands)
+    y = fake_quant(v, low, high, *_limits(num_bits, narrow_range, op), divide)
+    return _cast(y, x.dtype)
+
+
+def _cast(x: Any, dtype: DType) -> Any:
+    """Return `x` in a dtype, not copied if it has the dtype."""
+    return x if x.dtype is dtype else cast(x, dtype)
+
+
+def _wide(x: Any, operands: tuple[Any, ...]) -> list[Any]:
+    """Return operands in the dtype in which `x` is rounded."""
+    dtype = wide_dtype(x)
+    return [_cast(operand, dtype) for operand in operands]
+
+
+def fake_quant(x: TensorLike, low: TensorLike, high: TensorLike, least: float, most: float,
+               divide: bool) -> Tensor:
+    """Return `x` rounded to the grid of the integers `least` to `most` in the nudged range from
+    `low` to `high`. If `divide`, values are divided by the step, not multiplied by its inverse.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.quantization.fake_quant import fake_quant
+    >>> fake_quant([0.3, 7.], -1., 2., 0., 3., divide=True).tolist()
+    [0.0, 2.0]
+    """
+    return apply("fake_quant", x, low, high, least=least, most=most, divide=divide)
+
+
+@gradient("fake_quant", saves="inputs")
+def _(g, y, x, low, high, least, most, divide):
+    return [lambda side=side: fake_quant_grad(g, x, low, high, least, most, side)
+            for side in (0, -1, 1)]
+
+
+def fake_quant_grad(g: TensorLike, x: TensorLike, low: TensorLike, high: TensorLike, least: float,
+                    most: float, side: int) -> Tensor:
+    """Return `g` where `x` is below (`side` -1), within (0) or above (1) the nudged range of a
+    grid, otherwise 0.
+
+    Examples
+    --------
+    >>> import dualflow as df
+    >>> from dualflow.ops.quantization.fake_quant import fake_quant_grad
+    >>> fake_quant_grad([1., 2.], [0.3, 7.], -1., 2., 0., 255., side=1).tolist()
+    [0.0, 2.0]
+    """
+    return apply("fake_quant_grad", g, x, low, high, least=least, most=most, side=side)
+
+
+@gradient("fake_quant_grad", saves=(1, 2, 3))
+def _(gg, out, g, x, low, high, least, most, side):
+    return fake_quant_grad(gg, x, low, high, least, most, side), None, None, None
 
 
 def _operands(inputs: TensorLike, minimum: TensorLike, maximum: TensorLike, channels: bool,
@@ -118,19 +137,20 @@ def _constant_range(x: TensorLike, low: Any, high: Any, op: str) -> tuple[Any, A
     return _operands(x, as_tensor(low), as_tensor(high), False, op)
 
 
-def _gradient(gradients: TensorLike, operands: Any, num_bits: Any, narrow_range: bool,
-              op: str) -> FakeQuantGradient:
+def _gradients(gradients: TensorLike, operands: Any, num_bits: Any, narrow_range: bool, op: str,
+               sides: tuple[int, ...] = (0, -1, 1)) -> list[Tensor]:
     """Return the gradients of inputs, minimum and maximum, given the gradient of the result."""
-    x, low, high = operands
+    x = operands[0]
     g = floating(gradients, f"{op}: gradients")
     if not same_shape(g.shape, x.shape):
         raise ShapeError(f"{op}: gradients has shape {tuple(g.shape)}, expected the shape of "
                          f"inputs, {tuple(x.shape)}")
-    grid = Grid(low, high, num_bits, narrow_range, op)
-    inside, axes = grid.inside(x), list(range(x.ndim - low.ndim))
-    return FakeQuantGradient(
-        where(inside, g, 0), reduce_sum(where((x < grid.low) & ~grid.empty, g, 0), axes),
-        reduce_sum(where((x > grid.high) & ~grid.empty, g, 0), axes))
+    limits = _limits(num_bits, narrow_range, op)
+    wide, v, low, high = _wide(x, (g, *operands))
+    axes = list(range(x.ndim - low.ndim))
+    parts = [fake_quant_grad(wide, v, low, high, *limits, side) for side in sides]
+    return [_cast(reduce_sum(part, axes) if side else part, g.dtype)
+            for part, side in zip(parts, sides, strict=True)]
 
 
 # --- a constant range --------------------------------------------------------------------------
@@ -191,7 +211,7 @@ def fake_quant_with_min_max_args_gradient(
     """
     op = "fake_quant_with_min_max_args_gradient"
     operands = _constant_range(inputs, min, max, op)
-    return _gradient(gradients, operands, num_bits, narrow_range, op).backprops_wrt_input
+    return _gradients(gradients, operands, num_bits, narrow_range, op, (0,))[0]
 
 
 # --- a trained range ---------------------------------------------------------------------------
@@ -229,7 +249,8 @@ def fake_quant_with_min_max_vars(inputs: TensorLike, min: TensorLike, max: Tenso
     -----
     Values beyond the range saturate; NaN stays NaN. Ties round up, as in TensorFlow. The gradient
     of an element goes to `inputs` if the element is within the nudged range, inclusive, to `min` if
-    it is below, and to `max` if it is above; NaN has the gradient 0. Source: Jacob et al.,
+    it is below, and to `max` if it is above; NaN has the gradient 0. If both limits are 0, it goes
+    to `inputs`. Source: Jacob et al.,
     Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference
     (2018).
 
@@ -262,7 +283,7 @@ def fake_quant_with_min_max_vars_gradient(
     """
     op = "fake_quant_with_min_max_vars_gradient"
     operands = _operands(inputs, min, max, False, op)
-    return _gradient(gradients, operands, num_bits, narrow_range, op)
+    return FakeQuantGradient(*_gradients(gradients, operands, num_bits, narrow_range, op))
 
 
 def fake_quant_with_min_max_vars_per_channel(
@@ -318,4 +339,4 @@ def fake_quant_with_min_max_vars_per_channel_gradient(
     """
     op = "fake_quant_with_min_max_vars_per_channel_gradient"
     operands = _operands(inputs, min, max, True, op)
-    return _gradient(gradients, operands, num_bits, narrow_range, op)
+    return FakeQuantGradient(*_gradients(gradients, operands, num_bits, narrow_range, op))
