@@ -55,7 +55,7 @@ def words_of(op, inputs, outputs, attributes, number):
     shapes, name = [x.shape for x in inputs], op.name
     operands = [number(x) for x in [*outputs, *inputs]]
     if name == "cluster":
-        return cluster_words(inputs, outputs, number, **attributes)
+        return cluster_words(inputs, operands, **attributes)
     if op.kind == "elementwise":
         return [size(shapes[0]), *operands[:2], operands[-1]]
     if name == "reshape":
@@ -83,14 +83,12 @@ def repeated_strides(shape, result):
     return [0 if n == 1 else size(shape[d + 1:]) for d, n in enumerate(shape)]
 
 
-def cluster_words(inputs, outputs, number, steps, results, shape):
-    words = [size(shape), len(inputs), len(steps), len(results), *map(number, inputs),
-             *[int(x.shape == () and shape != ()) for x in inputs]]
+def cluster_words(inputs, operands, steps, shape):
     assert len(inputs) + len(steps) <= 24, "more values than the executor has registers"
-    for name, operands in steps:
-        words += [NUMBERS[name], operands[0], operands[-1]]
-    for value, y in zip(results, outputs, strict=True):
-        words += [value, number(y)]
+    words = [size(shape), len(inputs), len(steps), *operands,
+             *[int(x.shape == () and shape != ()) for x in inputs]]
+    for name, *values in steps:
+        words += [NUMBERS[name], values[0], values[-1]]
     return words
 
 
