@@ -166,7 +166,7 @@ def test_training_reaches_95_percent(data):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_chapter_takes_fifteen_minutes(chapter):
-    """A page has at most 2,400 words, code included; signs without a letter or digit are no words."""
+    """A page has at most 2,400 words, code included. A word contains a letter or a digit."""
     words = [word for word in book.page(chapter).split() if any(map(str.isalnum, word))]
     assert 1400 < len(words) <= 2400
     for name, code in book.files(chapter).items():

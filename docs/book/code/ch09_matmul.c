@@ -100,11 +100,12 @@ static void multiply_panels(int64_t m, int64_t depth, int64_t n, const float *a,
             multiply_block(depth, a + i * depth, 1, ROWS, b + j * depth, COLS, c + i * n + j, n);
 }
 
-/* Workspace: (BLOCK_ROWS + n) * DEPTH floats. */
+/* Workspace: (BLOCK_ROWS + n) * DEPTH + 16 floats; the panels start at a cache line. */
 void packed(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *c,
             float *workspace)
 {
-    float *a_packed = workspace, *b_packed = workspace + BLOCK_ROWS * DEPTH;
+    float *a_packed = (float *)(((uintptr_t)workspace + 63) / 64 * 64);
+    float *b_packed = a_packed + BLOCK_ROWS * DEPTH;
     memset(c, 0, m * n * sizeof(float));
     for (int64_t p = 0; p < k; p += DEPTH) {
         const int64_t depth = k - p < DEPTH ? k - p : DEPTH;

@@ -37,7 +37,7 @@ def matmul(a, b, step="packed"):
     c = np.empty((len(a), b.shape[1]), np.float32)
     arguments = [*map(ctypes.c_int64, (*a.shape, b.shape[1])), *map(pointer, (a, b, c))]
     if step == "packed":
-        workspace = np.empty((BLOCK_ROWS + b.shape[1]) * DEPTH, np.float32)
+        workspace = np.empty((BLOCK_ROWS + b.shape[1]) * DEPTH + 16, np.float32)
         arguments.append(pointer(workspace))
     getattr(library(), step)(*arguments)
     return c[:m, :n]

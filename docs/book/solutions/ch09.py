@@ -43,7 +43,7 @@ def test_exercise_1_transposed():
 
     def call():
         c = np.empty((48, 32), np.float32)
-        workspace = np.empty((96 + 32) * 256, np.float32)
+        workspace = np.empty((96 + 32) * 256 + 16, np.float32)
         sizes = map(ch09_matmul.ctypes.c_int64, (48, 300, 32))
         library().packed(*sizes, pointer(a), pointer(b_transposed), pointer(c), pointer(workspace))
         return c
@@ -81,7 +81,7 @@ static inline void finish(float *c, V v, const float *bias)
 
     def call():
         c = np.empty((96, 32), np.float32)
-        workspace = np.empty((96 + 32) * 256, np.float32)
+        workspace = np.empty((96 + 32) * 256 + 16, np.float32)
         sizes = map(ch09_matmul.ctypes.c_int64, (96, 300, 32))
         library().packed(*sizes, pointer(a), pointer(b), pointer(c), pointer(workspace),
                          pointer(bias))
