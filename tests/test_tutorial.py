@@ -43,6 +43,7 @@ def test_notebook_runs(tmp_path, monkeypatch):
         assert printed.getvalue() == shown, cell["id"]
 
 
+@pytest.mark.soak
 def test_notebook_in_jupyter(tmp_path):
     """Cells run in order in a kernel and give the stored outputs."""
     pytest.importorskip("ipykernel")

@@ -71,6 +71,7 @@ def ch01_tensors():
     p.text(565, 48, "interpreters", size=12)
     p.arrow((460, 105), (485, 105), (485, 155), (510, 155))
     p.text(565, 190, "runs the kernel", size=12)
+    p.text(120, 190, "dashed: interpreters of chapter 2, on the stack if in use", "start", 12)
     return p
 
 
@@ -86,13 +87,13 @@ def ch02_tape():
                        ((105, 140), (185, 66)), ((305, 140), (225, 66))]:
         p.arrow(begin, end)
     p.text(205, 318, "forward: from the bottom to the top", size=12)
-    p.text(510, 22, "cotangents, in the order of the backward pass", size=12)
+    p.text(500, 22, "cotangents, in the order of the backward pass", size=11)
     rows = [("y", "1"), ("a * b", "1 / (a + b) = 0.05"), ("a + b", "-y / (a + b) = -0.1875"),
             ("a", "0.05 b - 0.1875 = 0.0625"), ("b", "0.05 a - 0.1875 = 0.5625")]
     for k, (name, value) in enumerate(rows):
-        p.box(400, 36 + 50 * k, 60, 36, name, GREY if name in "ab" else BLUE)
-        p.box(460, 36 + 50 * k, 170, 36, value, ORANGE)
-    p.text(510, 305, "a and b are read twice: two terms", size=12)
+        p.box(375, 36 + 50 * k, 60, 36, name, GREY if name in "ab" else BLUE)
+        p.box(435, 36 + 50 * k, 190, 36, value, ORANGE)
+    p.text(500, 305, "a and b are read twice: two terms", size=12)
     return p
 
 
@@ -120,25 +121,25 @@ def ch03_training():
 
 
 def ch04_tracing():
-    p = Picture(640, 220)
-    p.box(20, 90, 90, 40, "call", GREY)
-    p.box(150, 90, 130, 40, "key: shapes,\nvalues, state", BLUE)
-    p.arrow((110, 110), (150, 110))
-    p.box(490, 90, 120, 40, "run the program", GREEN)
-    p.arrow((280, 110), (490, 110))
-    p.text(385, 104, "key is known", size=12)
-    p.box(180, 165, 70, 36, "trace", ORANGE)
-    p.arrow((215, 130), (215, 165))
-    p.text(225, 152, "key is new", "start", 12)
-    p.box(300, 165, 70, 36, "passes", WHITE, dashed=True)
-    p.box(420, 165, 70, 36, "build", ORANGE)
-    p.arrow((250, 183), (300, 183))
-    p.arrow((370, 183), (420, 183))
-    p.arrow((490, 183), (550, 183), (550, 130))
-    p.text(335, 215, "chapters 5 and 6", size=11)
-    p.box(150, 20, 130, 40, "Python function", GREY)
-    p.arrow((215, 60), (215, 90), dashed=True)
-    p.text(290, 45, "runs only during the trace", "start", 12)
+    p = Picture(640, 150)
+    p.box(20, 20, 90, 40, "call", GREY)
+    p.box(150, 20, 130, 40, "key: shapes,\nvalues, state", BLUE)
+    p.arrow((110, 40), (150, 40))
+    p.box(490, 20, 120, 40, "run the program", GREEN)
+    p.arrow((280, 40), (490, 40))
+    p.text(385, 34, "key is known", size=12)
+    p.box(20, 95, 110, 36, "Python function", GREY)
+    p.arrow((130, 113), (180, 113), dashed=True)
+    p.box(180, 95, 70, 36, "trace", ORANGE)
+    p.arrow((215, 60), (215, 95))
+    p.text(225, 82, "key is new", "start", 12)
+    p.box(300, 95, 70, 36, "passes", WHITE, dashed=True)
+    p.box(420, 95, 70, 36, "build", ORANGE)
+    p.arrow((250, 113), (300, 113))
+    p.arrow((370, 113), (420, 113))
+    p.arrow((490, 113), (550, 113), (550, 60))
+    p.text(335, 145, "chapters 5 and 6", size=11)
+    p.text(75, 145, "runs during the trace only", size=11)
     return p
 
 
@@ -190,9 +191,14 @@ def ch06_memory():
         h = max(buffer.size * height // size, 2)
         y = low - buffer.offset * height // size - h
         p.box(x, y, w, h, name if w > 60 and h > 14 else "", fills.get(name, GREY))
+    full = max({b.start for b in names}, key=lambda time: sum(
+        b.size for b in names if b.start <= time <= b.end))
+    x = (x_of(full) + x_of(full + 1)) // 2
+    p.line(x, low - height, x, low + 6, dashed=True)
+    p.text(x, 305, "here the arena is full", size=12)
     p.line(left, low, left + width + 20, low)
     p.line(left, low, left, low - height - 10)
-    p.text(left + width // 2, 305, "time: the operations in order", size=12)
+    p.text(left, 305, "time: the operations in order", "start", 12)
     p.text(60, low - height + 4, str(size), "end", 12)
     p.text(60, low, "0", "end", 12)
     p.text(left, 16, "offset in the arena, in elements", "start", 12)
@@ -207,7 +213,8 @@ def ch07_executor():
         w, x = (66 if word == "MATMUL" else 40), 20 + 42 * k + (26 if k > 1 else 0)
         p.box(x, 30, w, 30, word, (BLUE if word.isalpha() else ORANGE if k in (5, 6, 7, 11, 12, 13)
                                    else GREY))
-    p.text(20, 130, "slots: pointers", "start", 12)
+    p.text(500, 160, "slots: pointers", "start", 12)
+    p.text(20, 90, "indices of slots", "start", 12)
     for k in range(4):
         p.box(40 + 130 * k, 140, 50, 30, str(k), ORANGE)
     for x, slot in ((273, 2), (315, 0), (357, 1), (525, 3)):
@@ -262,7 +269,7 @@ def ch09_matmul():
 
 
 def ch10_control_flow():
-    p = Picture(640, 270)
+    p = Picture(660, 270)
     p.text(10, 58, "loop", "start", 12)
     p.text(10, 218, "transpose", "start", 12)
     for k in range(3):
@@ -273,13 +280,13 @@ def ch10_control_flow():
         p.arrow((x + 45, 75), (x + 45, 115))
         p.arrow((x + 45, 145), (x + 45, 195))
         p.arrow((x - 60, 55), (x, 55))
-        p.arrow((x + 150, 215), (x + 90, 215))
-    p.arrow((540, 55), (600, 55))
+        p.arrow((x + (150 if k < 2 else 200), 215), (x + 90, 215))
+    p.arrow((540, 55), (650, 55))
     p.arrow((150, 215), (90, 215))
     p.text(115, 45, "carry", size=12)
-    p.text(570, 205, "cotangent", size=12)
+    p.text(597, 205, "cotangent", size=12)
     p.text(10, 135, "residuals: the carries", "start", 11)
-    p.text(320, 262, "iteration 2 is the first one of the transpose", size=12)
+    p.text(330, 262, "iteration 2 is the first one of the transpose", size=12)
     return p
 
 
@@ -350,8 +357,8 @@ def ch13_export():
 
 
 def ch14_all_reduce():
-    p = Picture(640, 290)
-    p.text(10, 250, "micro-batches", "start", 11)
+    p = Picture(640, 300)
+    p.text(10, 212, "micro-batches", "start", 11)
     level, y, width = [100 + 66 * k for k in range(8)], 220, 34
     fills = [BLUE] * 4 + [ORANGE] * 4
     for k, x in enumerate(level):
@@ -370,7 +377,7 @@ def ch14_all_reduce():
     p.text(463, 272, "rank 1 of 2", size=12)
     p.text(360, 50, "each rank computes this node", "start", 11)
     p.text(360, 66, "from the nodes that it receives", "start", 11)
-    p.text(330, 288, "with four ranks, each has a subtree of two leaves; the sums are the same",
+    p.text(330, 292, "with four ranks, each has a subtree of two leaves; the sums are the same",
            size=11)
     return p
 

@@ -109,7 +109,7 @@ def train(images, labels, epochs=8, size=20, hidden=64, step=step, seed=0):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[-1])                         # of the MNIST files, or no folder
-    data = read_mnist(folder) if folder.is_dir() else generate(2000)
+    data = read_mnist(folder) if folder.is_dir() else generate(1000)
     for epoch, share in enumerate(train(*data)[1], 1):
         print(f"epoch {epoch}: {share:.1%} of the validation images")
 

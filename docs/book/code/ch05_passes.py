@@ -79,74 +79,43 @@ def dead_code(graph):
 TILE = 1024                 # elements: a few tiles fit in the L1 cache
 
 
-def run_cluster(*arrays, steps, results, shape):
-    """Run the steps tile by tile; return the values with the indices `results`."""
+def run_cluster(*arrays, steps, shape):
+    """Run the steps tile by tile; return the value of the last step."""
     flat = [x.reshape(-1) if x.shape else x for x in arrays]
-    outputs = [np.empty(int(np.prod(shape)), np.float32) for _ in results]
-    for begin in range(0, int(np.prod(shape)), TILE):
+    output = np.empty(int(np.prod(shape)), np.float32)
+    for begin in range(0, output.size, TILE):
         values = [x[begin:begin + TILE] if x.shape else x for x in flat]
-        for name, operands in steps:
+        for name, *operands in steps:
             values.append(OPS[name].kernel(*[values[k] for k in operands]))
-        for output, k in zip(outputs, results, strict=True):
-            output[begin:begin + TILE] = values[k]
-    return [output.reshape(shape) for output in outputs]
+        output[begin:begin + TILE] = values[-1]
+    return output.reshape(shape)
 
 
-register("cluster", "general", run_cluster,
-         lambda *shapes, steps, results, shape: [shape] * len(results))
+register("cluster", "general", run_cluster, lambda *shapes, steps, shape: [shape])
 
 
 def fuse(graph):
-    """Replace groups of elementwise operations by clusters."""
-    new, replaced, groups = Graph(), {}, {}         # groups: operations by shape
-    readers = {}
-    for operation in graph.operations:
-        for x in operation.inputs:
-            readers.setdefault(x, set()).add(operation)
+    """Add one cluster for each elementwise value that must be in memory."""
+    in_memory = {*graph.outputs, *[x for operation in graph.operations for x in operation.inputs
+                                   if operation.op.kind != "elementwise"]}
+    inside = {}                 # by value: the steps that compute it in a cluster
 
-    def finish(shape):
-        group = groups.pop(shape, [])
-        outputs = [y for operation in group for y in operation.outputs
-                   if y in graph.outputs or readers.get(y, set()) - set(group)]
-        add_cluster(new, replaced, group, outputs)
-
-    for operation in graph.operations:
-        if operation.op.kind == "elementwise":
-            groups.setdefault(operation.outputs[0].shape, []).append(operation)
-            continue
-        for x in operation.inputs:
-            if x not in replaced:
-                finish(x.shape)
-        replaced.update(zip(operation.outputs, copy(
-            new, operation, [replaced[x] for x in operation.inputs]), strict=True))
-    for shape in list(groups):
-        finish(shape)
-    new.inputs = [replaced[x] for x in graph.inputs]
-    new.outputs = [replaced[y] for y in graph.outputs]
-    return new
-
-
-def add_cluster(new, replaced, group, outputs):
-    """Add the operation for a group to a graph; a group of one is copied."""
-    if len(group) == 1:
-        operation, = group
-        replaced[operation.outputs[0]], = copy(
-            new, operation, [replaced[x] for x in operation.inputs])
-        return
-    inside = {operation.outputs[0] for operation in group}
-    inputs = list(dict.fromkeys(unrepeated(replaced[x]) for operation in group
-                                for x in operation.inputs if x not in inside))
-    number, steps = {x: k for k, x in enumerate(inputs)}, []
-    for operation in group:
-        operands = tuple(number[x if x in inside else unrepeated(replaced[x])]
-                         for x in operation.inputs)
-        number[operation.outputs[0]] = len(inputs) + len(steps)
-        steps.append((operation.op.name, operands))
-    if outputs:
-        attributes = {"steps": tuple(steps), "results": tuple(number[y] for y in outputs),
-                      "shape": outputs[0].shape}
-        cluster = new.add(OPS["cluster"], inputs, attributes, [y.shape for y in outputs])
-        replaced.update(zip(outputs, cluster.outputs, strict=True))
+    def visit(new, operation, inputs):
+        if operation.op.kind != "elementwise":
+            return None
+        y, = operation.outputs
+        steps = inside[y] = {value: s for x in inputs for value, s in inside.get(x, {}).items()}
+        steps[y] = (operation.op.name, *map(unrepeated, inputs))
+        if y not in in_memory:
+            return [y]                                  # only clusters read this value
+        if len(steps) == 1:
+            return None
+        read = dict.fromkeys(x for _, *xs in steps.values() for x in xs if x not in steps)
+        number = {x: k for k, x in enumerate([*read, *steps])}
+        numbered = tuple((name, *[number[x] for x in xs]) for name, *xs in steps.values())
+        attributes = {"steps": numbered, "shape": y.shape}
+        return new.add(OPS["cluster"], [*read], attributes, [y.shape]).outputs
+    return rewrite(graph, visit)
 
 
 def unrepeated(x):

@@ -89,9 +89,8 @@ static void broadcast_to(const int64_t *w, float *const *slots)
 static void cluster(const int64_t *w, float *const *slots)
 {
     static _Thread_local float registers[MAX_VALUES][TILE];
-    const int64_t n = w[0], n_in = w[1], n_steps = w[2], n_results = w[3];
+    const int64_t n = w[0], n_in = w[1], n_steps = w[2];
     const int64_t *in = w + 4, *is_scalar = in + n_in, *steps = is_scalar + n_in;
-    const int64_t *results = steps + 3 * n_steps;
     const float *values[MAX_VALUES];
     for (int64_t k = 0; k < n_in; k++) {
         values[k] = registers[k];
@@ -106,9 +105,7 @@ static void cluster(const int64_t *w, float *const *slots)
             values[n_in + s] = registers[n_in + s];
             TILES[step[0]](length, registers[n_in + s], values[step[1]], values[step[2]]);
         }
-        for (int64_t r = 0; r < n_results; r++)
-            memcpy(slots[results[2 * r + 1]] + begin, values[results[2 * r]],
-                   length * sizeof(float));
+        memcpy(slots[w[3]] + begin, values[n_in + n_steps - 1], length * sizeof(float));
     }
 }
 

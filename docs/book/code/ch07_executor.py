@@ -50,12 +50,18 @@ def op_numbers():
 NUMBERS = op_numbers()
 
 
+def op_number(name):
+    if name not in NUMBERS:
+        raise NotImplementedError(f"{name} has no kernel in C")
+    return NUMBERS[name]
+
+
 def words_of(op, inputs, outputs, attributes, number):
     """Return the words of an instruction; `number` returns the index of a slot."""
     shapes, name = [x.shape for x in inputs], op.name
     operands = [number(x) for x in [*outputs, *inputs]]
     if name == "cluster":
-        return cluster_words(inputs, outputs, number, **attributes)
+        return cluster_words(inputs, operands, **attributes)
     if op.kind == "elementwise":
         return [size(shapes[0]), *operands[:2], operands[-1]]
     if name == "reshape":
@@ -67,10 +73,8 @@ def words_of(op, inputs, outputs, attributes, number):
     if name == "reduce_sum":
         axis = attributes["axis"]
         return [size(shapes[0][:axis]), shapes[0][axis], size(shapes[0][axis + 1:]), *operands]
-    if name == "broadcast_to":
-        shape = attributes["shape"]
-        return [len(shape), *shape, *repeated_strides(shapes[0], shape), *operands]
-    raise NotImplementedError(f"{name} has no kernel in C")
+    shape = attributes["shape"]                         # of broadcast_to
+    return [len(shape), *shape, *repeated_strides(shapes[0], shape), *operands]
 
 
 def size(shape):
@@ -83,14 +87,12 @@ def repeated_strides(shape, result):
     return [0 if n == 1 else size(shape[d + 1:]) for d, n in enumerate(shape)]
 
 
-def cluster_words(inputs, outputs, number, steps, results, shape):
-    words = [size(shape), len(inputs), len(steps), len(results), *map(number, inputs),
-             *[int(x.shape == () and shape != ()) for x in inputs]]
+def cluster_words(inputs, operands, steps, shape):
     assert len(inputs) + len(steps) <= 24, "more values than the executor has registers"
-    for name, operands in steps:
-        words += [NUMBERS[name], operands[0], operands[-1]]
-    for value, y in zip(results, outputs, strict=True):
-        words += [value, number(y)]
+    words = [size(shape), len(inputs), len(steps), *operands,
+             *[int(x.shape == () and shape != ()) for x in inputs]]
+    for name, *values in steps:
+        words += [op_number(name), values[0], values[-1]]
     return words
 
 
@@ -98,10 +100,9 @@ def encode(program):
     """Return the code of a program, and the slots in the order of their numbers."""
     numbers, code = {}, []
     for instruction in program.instructions:
+        number = op_number(instruction.op.name)
         words = words_of(*instruction, lambda slot: numbers.setdefault(slot, len(numbers)))
-        if instruction.op.name not in NUMBERS:
-            raise NotImplementedError(f"{instruction.op.name} has no kernel in C")
-        code += [len(words) + 2, NUMBERS[instruction.op.name], *words]
+        code += [len(words) + 2, number, *words]
     return np.array(code, np.int64), list(numbers)
 
 

@@ -37,18 +37,8 @@ void rows_of_b(int64_t m, int64_t k, int64_t n, const float *a, const float *b, 
 
 enum { ROWS = 6, COLS = 2 * LANES };
 
-static inline V load(const float *x)
-{
-    V v;
-    memcpy(&v, x, sizeof v);
-    return v;
-}
-
-static inline void add_to(float *c, V v)
-{
-    v += load(c);
-    memcpy(c, &v, sizeof v);
-}
+/* A vector at the address of any float. */
+typedef float U __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 /* Adds the product of ROWS rows of A and COLS columns of B to a block of C. The distances of rows
  * and columns are arguments, so that operands may be packed or not. */
@@ -62,7 +52,7 @@ static inline void multiply_block(int64_t depth, const float *a, int64_t a_row, 
     }
 #pragma GCC unroll 4
     for (int64_t p = 0; p < depth; p++, a += a_col, b += b_row) {
-        const V left = load(b), right = load(b + LANES);
+        const V left = *(const U *)b, right = *(const U *)(b + LANES);
 #pragma GCC unroll 6
         for (int i = 0; i < ROWS; i++) {
             sums[i][0] += a[i * a_row] * left;
@@ -71,22 +61,18 @@ static inline void multiply_block(int64_t depth, const float *a, int64_t a_row, 
     }
 #pragma GCC unroll 6
     for (int i = 0; i < ROWS; i++) {
-        add_to(c + i * c_row, sums[i][0]);
-        add_to(c + i * c_row + LANES, sums[i][1]);
+        *(U *)(c + i * c_row) += sums[i][0];
+        *(U *)(c + i * c_row + LANES) += sums[i][1];
     }
 }
 
+/* From here on, m is a multiple of ROWS and n a multiple of COLS. */
 void in_registers(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *c)
 {
-    const int64_t m_whole = m - m % ROWS, n_whole = n - n % COLS;
     memset(c, 0, m * n * sizeof(float));
-    for (int64_t i = 0; i < m_whole; i += ROWS)
-        for (int64_t j = 0; j < n_whole; j += COLS)
+    for (int64_t i = 0; i < m; i += ROWS)
+        for (int64_t j = 0; j < n; j += COLS)
             multiply_block(k, a + i * k, k, 1, b + j, n, c + i * n + j, n);
-    for (int64_t i = 0; i < m; i++)                     /* the remaining rows and columns */
-        for (int64_t p = 0; p < k; p++)
-            for (int64_t j = i < m_whole ? n_whole : 0; j < n; j++)
-                c[i * n + j] += a[i * k + p] * b[p * n + j];
 }
 
 enum { DEPTH = 256, BLOCK_ROWS = 96 };
@@ -94,44 +80,32 @@ enum { DEPTH = 256, BLOCK_ROWS = 96 };
 static void pack_b(int64_t depth, int64_t n, const float *b, int64_t row, float *to)
 {
     for (int64_t j = 0; j < n; j += COLS)
-        for (int64_t p = 0; p < depth; p++, to += COLS) {
-            const int64_t width = n - j < COLS ? n - j : COLS;
-            if (width < COLS) memset(to, 0, COLS * sizeof(float));
-            memcpy(to, b + p * row + j, width * sizeof(float));
-        }
+        for (int64_t p = 0; p < depth; p++, to += COLS)
+            memcpy(to, b + p * row + j, COLS * sizeof(float));
 }
 
 static void pack_a(int64_t m, int64_t depth, const float *a, int64_t row, float *to)
 {
     for (int64_t i = 0; i < m; i += ROWS)
         for (int64_t p = 0; p < depth; p++, to += ROWS)
-            for (int64_t r = 0; r < ROWS; r++) to[r] = i + r < m ? a[(i + r) * row + p] : 0;
+            for (int64_t r = 0; r < ROWS; r++) to[r] = a[(i + r) * row + p];
 }
 
 /* Adds packed A times packed B to a block of C with m rows. */
 static void multiply_panels(int64_t m, int64_t depth, int64_t n, const float *a, const float *b,
-                            float *c, int64_t c_row)
+                            float *c)
 {
     for (int64_t j = 0; j < n; j += COLS)
-        for (int64_t i = 0; i < m; i += ROWS) {
-            const float *left = a + i * depth, *right = b + j * depth;
-            if (i + ROWS <= m && j + COLS <= n) {
-                multiply_block(depth, left, 1, ROWS, right, COLS, c + i * c_row + j, c_row);
-                continue;
-            }
-            float part[ROWS * COLS] = {0};
-            multiply_block(depth, left, 1, ROWS, right, COLS, part, COLS);
-            for (int64_t r = i; r < m && r < i + ROWS; r++)
-                for (int64_t s = j; s < n && s < j + COLS; s++)
-                    c[r * c_row + s] += part[(r - i) * COLS + s - j];
-        }
+        for (int64_t i = 0; i < m; i += ROWS)
+            multiply_block(depth, a + i * depth, 1, ROWS, b + j * depth, COLS, c + i * n + j, n);
 }
 
-/* Workspace: (BLOCK_ROWS + n + COLS) * DEPTH floats. */
+/* Workspace: (BLOCK_ROWS + n) * DEPTH + 16 floats; the panels start at a cache line. */
 void packed(int64_t m, int64_t k, int64_t n, const float *a, const float *b, float *c,
             float *workspace)
 {
-    float *a_packed = workspace, *b_packed = workspace + BLOCK_ROWS * DEPTH;
+    float *a_packed = (float *)(((uintptr_t)workspace + 63) / 64 * 64);
+    float *b_packed = a_packed + BLOCK_ROWS * DEPTH;
     memset(c, 0, m * n * sizeof(float));
     for (int64_t p = 0; p < k; p += DEPTH) {
         const int64_t depth = k - p < DEPTH ? k - p : DEPTH;
@@ -139,7 +113,7 @@ void packed(int64_t m, int64_t k, int64_t n, const float *a, const float *b, flo
         for (int64_t i = 0; i < m; i += BLOCK_ROWS) {
             const int64_t rows = m - i < BLOCK_ROWS ? m - i : BLOCK_ROWS;
             pack_a(rows, depth, a + i * k + p, k, a_packed);
-            multiply_panels(rows, depth, n, a_packed, b_packed, c + i * n, n);
+            multiply_panels(rows, depth, n, a_packed, b_packed, c + i * n);
         }
     }
 }

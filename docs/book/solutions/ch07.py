@@ -69,9 +69,8 @@ def check_code(code, n_slots):
         if name is None:
             raise ValueError(f"word {at + 1}: no op has the number {code[at + 1]}")
         if name == "cluster":
-            n_in, n_steps, n_results = words[1:4]
-            used = [*words[4:4 + n_in], *words[4 + 2 * n_in + 3 * n_steps + 1::2]]
-            expected = 4 + 2 * n_in + 3 * n_steps + 2 * n_results
+            n_in, n_steps = words[1:3]
+            used, expected = words[3:4 + n_in], 4 + 2 * n_in + 3 * n_steps
         elif name == "broadcast_to":
             used, expected = words[1 + 2 * words[0]:], 3 + 2 * words[0]
         else:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import ch09_matmul
 import numpy as np
-from ch09_matmul import conv2d, library, matmul, pointer
+from ch08_kernels import parallel
+from ch09_matmul import BLOCK_ROWS, conv2d, library, matmul, pointer
 
 RNG = np.random.default_rng(0)
 
@@ -32,18 +33,18 @@ def random(*shape):
 def test_exercise_1_transposed():
     """B is stored as n x k: element (p, j) is at j * k + p."""
     def change(text):
-        text = text.replace("memcpy(to, b + p * row + j, width * sizeof(float));",
-                            "for (int64_t s = 0; s < width; s++) to[s] = b[(j + s) * row + p];")
+        text = text.replace("memcpy(to, b + p * row + j, COLS * sizeof(float));",
+                            "for (int64_t s = 0; s < COLS; s++) to[s] = b[(j + s) * row + p];")
         return text.replace("pack_b(depth, n, b + p * n, n, b_packed);",
                             "pack_b(depth, n, b + p, k, b_packed);")
 
-    a, b = random(50, 300), random(300, 40)
+    a, b = random(48, 300), random(300, 32)
     b_transposed = np.ascontiguousarray(b.T)
 
     def call():
-        c = np.empty((50, 40), np.float32)
-        workspace = np.empty((96 + 40 + 16) * 256, np.float32)
-        sizes = map(ch09_matmul.ctypes.c_int64, (50, 300, 40))
+        c = np.empty((48, 32), np.float32)
+        workspace = np.empty((96 + 32) * 256 + 16, np.float32)
+        sizes = map(ch09_matmul.ctypes.c_int64, (48, 300, 32))
         library().packed(*sizes, pointer(a), pointer(b_transposed), pointer(c), pointer(workspace))
         return c
     assert with_source(change, call).tobytes() == matmul(a, b).tobytes()
@@ -51,37 +52,36 @@ def test_exercise_1_transposed():
 
 def test_exercise_2_epilogue():
     """C is read and written by the product anyway; a separate kernel reads and writes it once
-    more, and so does a second one for relu: four transfers are saved. (For whole blocks.)"""
+    more, and so does a second one for relu: four transfers are saved."""
     def change(text):
         text = text.replace("/* Adds the product of ROWS rows", """
 static const float *bias_at;                            /* NULL: more terms follow */
 
 static inline void finish(float *c, V v, const float *bias)
 {
-    v += load(c) + load(bias);
-    for (int k = 0; k < LANES; k++) v[k] = v[k] < 0 ? 0 : v[k];
-    memcpy(c, &v, sizeof v);
+    v += *(U *)c + *(const U *)bias;
+    for (int k = 0; k < LANES; k++) c[k] = v[k] < 0 ? 0 : v[k];
 }
 
 /* Adds the product of ROWS rows""")
         for half, offset in enumerate(("", " + LANES")):
-            add = f"add_to(c + i * c_row{offset}, sums[i][{half}]);"
+            add = f"*(U *)(c + i * c_row{offset}) += sums[i][{half}];"
             text = text.replace(add, f"if (bias_at) finish(c + i * c_row{offset}, sums[i][{half}], "
                                      f"bias_at{offset}); else {add}")
-        text = text.replace("const float *left = a + i * depth",
-                            "bias_at = bias ? bias + j : 0;\n            "
-                            "const float *left = a + i * depth")
-        text = text.replace("float *c, int64_t c_row)\n{\n    for",
-                            "float *c, int64_t c_row, const float *bias)\n{\n    for")
+        text = text.replace("multiply_block(depth, a + i * depth",
+                            "bias_at = bias ? bias + j : 0,\n            "
+                            "multiply_block(depth, a + i * depth")
+        text = text.replace("float *c)\n{\n    for (int64_t j",
+                            "float *c, const float *bias)\n{\n    for (int64_t j")
         text = text.replace("float *workspace)", "float *workspace, const float *bias)")
-        return text.replace("c + i * n, n);\n        }", "c + i * n, n, "
+        return text.replace("c + i * n);\n        }", "c + i * n, "
                             "p + depth == k ? bias : 0);\n        }")
 
     a, b, bias = random(96, 300), random(300, 32), random(32)
 
     def call():
         c = np.empty((96, 32), np.float32)
-        workspace = np.empty((96 + 32 + 16) * 256, np.float32)
+        workspace = np.empty((96 + 32) * 256 + 16, np.float32)
         sizes = map(ch09_matmul.ctypes.c_int64, (96, 300, 32))
         library().packed(*sizes, pointer(a), pointer(b), pointer(c), pointer(workspace),
                          pointer(bias))
@@ -119,3 +119,20 @@ def test_exercise_4_blocks():
                         lambda: matmul(a, b).tobytes())
     assert rows == before
     assert depth != before
+
+
+def threaded_matmul(a, b, n_threads):
+    """Return the product, with the blocks of rows divided between threads."""
+    c = np.empty((len(a), b.shape[1]), np.float32)
+
+    def task(block):
+        rows = slice(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS)
+        c[rows] = matmul(a[rows], b)
+    parallel(-(-len(a) // BLOCK_ROWS), n_threads, task)
+    return c
+
+
+def test_exercise_5_threads():
+    """Each call of matmul packs all of B again; dualflow packs B once for all threads."""
+    a, b = random(300, 300), random(300, 50)
+    assert {threaded_matmul(a, b, n).tobytes() for n in (1, 2, 3)} == {matmul(a, b).tobytes()}
