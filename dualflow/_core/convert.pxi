@@ -69,8 +69,9 @@ def as_tensor(value, dtype=None, caller="convert_to_tensor"):
     wanted = (<object>_dtypes.as_dtype(dtype)).index
     if <int>x.t.dtype != wanted:
         raise _errors.DTypeError(
-            f"{caller}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; use "
-            "cast")
+            f"{caller}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; "
+            + ("df.math.real(x) is the real part" if df_is_complex(x.t.dtype)
+               and not df_is_complex(<df_dtype>wanted) else "use cast"))
     return x
 
 

@@ -63,7 +63,7 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     if isinstance(b, SparseTensor):
         raise DTypeError("sparse.sparse_dense_matmul: both matrices are sparse; convert one with "
                          "sparse.to_dense")
-    dense: TensorBase = as_tensor(b, a.dtype)
+    dense: TensorBase = as_tensor(b, a.dtype, "sparse_dense_matmul")
     if a.ndim != 2 or dense.ndim != 2:
         raise ShapeError(f"sparse.sparse_dense_matmul: {a.ndim} and {dense.ndim} dimensions, "
                          "expected matrices")
