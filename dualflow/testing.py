@@ -299,7 +299,7 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     """
     import numpy as np  # slow import
 
-    ulp = float(ulp)
+    ulp = float(number(ulp, "assert_ulp: ulp"))
     got, want = np.asarray(actual), np.asarray(expected)
     if np.iscomplexobj(want) and not np.iscomplexobj(got):
         check_real("assert_ulp", want, "expected")

@@ -33,7 +33,7 @@ REAL = {
     "scale_regularization_loss": lambda: df.nn.scale_regularization_loss(Z),
     "max_pool": lambda: df.nn.max_pool2d(IMAGE, 2, 1, "SAME"),
     "resize": lambda: df.image.resize(IMAGE, [3, 3]),
-    "convert_image_dtype": lambda: df.image.adjust_brightness(IMAGE, 0.1),
+    "adjust_brightness": lambda: df.image.adjust_brightness(IMAGE, 0.1),
     "per_image_standardization": lambda: df.image.per_image_standardization(IMAGE),
     "total_variation": lambda: df.image.total_variation(IMAGE),
     "random_gamma": lambda: df.random.gamma([1], alpha=Z),
