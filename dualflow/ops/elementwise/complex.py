@@ -173,6 +173,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.conj([1+3j, 2-4j]).numpy()
     array([1.-3.j, 2.+4.j])
     """
+    if type(x) is Tensor and not x.dtype.is_complex:    # most calls: gradient rules of real ops
+        return x
     value = _tensor(x)
     return apply_unary("conj", value, name) if value.dtype.is_complex else value
 
