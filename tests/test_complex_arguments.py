@@ -86,8 +86,8 @@ def run(function, args, options):
     """Return the result and None, or None and the exception; and the warnings."""
     df.random.set_seed(1)
     quiet = io.StringIO()
-    with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(quiet), \
-            contextlib.redirect_stderr(quiet):
+    with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught, \
+            contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
         warnings.simplefilter("always")
         try:
             return function(*args, **options), None, caught

@@ -96,7 +96,7 @@ def number(value: Any, what: str, limits: Limits = NUMBER) -> Any:
             float(value)
         fits = bool(limits.hold(value))
     except DualflowError:
-        dtype = getattr(value, "dtype", None)
+        dtype: Any = getattr(value, "dtype", None)
         if not getattr(dtype, "is_complex", False):
             raise
         raise DTypeError(f"{what} is {dtype}, expected {limits.words}{real_hint(dtype)}") from None

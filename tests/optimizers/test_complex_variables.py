@@ -80,5 +80,5 @@ def test_a_complex_weight_is_fitted():
 
 def test_learning_rates_are_real():
     for rate in (df.constant(0.1j), df.Variable(0.1j)):
-        with pytest.raises(df.errors.DTypeError, match=r"learning_rate is complex128.*df\.math\.real"):
+        with pytest.raises(df.errors.DTypeError, match=r"rate is complex128.*df\.math\.real"):
             df.optimizers.Adam(rate)
