@@ -32,6 +32,12 @@ class DType:
         0 for other dtypes.
     max_exponent : int
         Exponent of the largest power of two that a float represents; 0 for other dtypes.
+    is_floating : bool
+        True for floating-point dtypes.
+    is_complex : bool
+        True for complex dtypes.
+    is_inexact : bool
+        True for floating-point and complex dtypes, which have gradients.
 
     Examples
     --------
@@ -44,9 +50,13 @@ class DType:
     True
     """
 
-    __slots__ = ("digits", "index", "itemsize", "kind", "max_exponent", "name")
+    __slots__ = ("digits", "index", "is_complex", "is_floating", "is_inexact", "itemsize", "kind",
+                 "max_exponent", "name")
     digits: int
     index: int
+    is_complex: bool        # attributes, not properties: each gradient rule reads them
+    is_floating: bool
+    is_inexact: bool
     itemsize: int
     max_exponent: int
     name: str
@@ -55,11 +65,8 @@ class DType:
                  max_exponent: int = 0) -> None:
         self.index, self.name, self.itemsize, self.kind = index, name, itemsize, kind
         self.digits, self.max_exponent = digits, max_exponent
-
-    @property
-    def is_floating(self) -> bool:
-        """True for floating-point dtypes."""
-        return self.kind == "float"
+        self.is_floating, self.is_complex = kind == "float", kind == "complex"
+        self.is_inexact = self.is_floating or self.is_complex
 
     @property
     def is_reduced_float(self) -> bool:
@@ -148,16 +155,6 @@ class DType:
     def is_unsigned(self) -> bool:
         """True for unsigned integers."""
         return self.name.startswith("uint")
-
-    @property
-    def is_complex(self) -> bool:
-        """True for complex dtypes."""
-        return self.kind == "complex"
-
-    @property
-    def is_inexact(self) -> bool:
-        """True for floating-point and complex dtypes, which have gradients."""
-        return self.kind in ("float", "complex")
 
     @property
     def real_dtype(self) -> DType:

@@ -16,6 +16,7 @@ from dualflow.dtypes import complex128, float64
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.nest import flatten_tensors
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import check_real
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ def numeric_gradient(f: Callable[..., Any], args: Sequence[Any], eps: float = 1e
     tensors = [widened(a) for a in args]
 
     def value(arrays: list[Any]) -> float:
-        return float(f(*[t if a is None else as_tensor(a)
-                         for t, a in zip(tensors, arrays, strict=True)]).item())
+        return float(check_real("numeric_gradient", f(*[
+            t if a is None else as_tensor(a)
+            for t, a in zip(tensors, arrays, strict=True)]), "the result of f").item())
 
     arrays = [np.array(t.numpy()) if t.dtype.is_inexact else None for t in tensors]
     gradients: list[Any] = []
@@ -297,9 +299,11 @@ def assert_ulp(actual: Any, expected: Any, ulp: float) -> None:
     """
     import numpy as np  # slow import
 
-    ulp = float(ulp)
-    got = np.asarray(actual)
-    want = np.asarray(expected, dtype=np.promote_types(got.dtype, np.float64))
+    ulp = float(number(ulp, "assert_ulp: ulp"))
+    got, want = np.asarray(actual), np.asarray(expected)
+    if np.iscomplexobj(want) and not np.iscomplexobj(got):
+        check_real("assert_ulp", want, "expected")
+    want = want.astype(np.promote_types(got.dtype, np.float64))
     if got.shape != want.shape:
         raise AssertionError(f"shape is {got.shape}, expected {want.shape}")
     rounded = want.astype(got.dtype)

@@ -29,7 +29,7 @@ def test_lists_and_numbers(x):
     assert df.reshape(x, (1,) * 70 + (2,))[(0,) * 70].tolist() == Z
     assert bool(x[0]) and not bool(x[0] * 0) and x[1] in x
     for convert in (int, float):
-        with pytest.raises(DTypeError, match=r"imaginary part; use dualflow\.math\.real"):
+        with pytest.raises(DTypeError, match=r"imaginary part; use df\.math\.real"):
             convert(x[0])
 
 

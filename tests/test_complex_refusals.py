@@ -33,9 +33,17 @@ REAL = {
     "scale_regularization_loss": lambda: df.nn.scale_regularization_loss(Z),
     "max_pool": lambda: df.nn.max_pool2d(IMAGE, 2, 1, "SAME"),
     "resize": lambda: df.image.resize(IMAGE, [3, 3]),
-    "convert_image_dtype": lambda: df.image.adjust_brightness(IMAGE, 0.1),
+    "adjust_brightness": lambda: df.image.adjust_brightness(IMAGE, 0.1),
     "per_image_standardization": lambda: df.image.per_image_standardization(IMAGE),
     "total_variation": lambda: df.image.total_variation(IMAGE),
+    "kaiser_window": lambda: df.signal.kaiser_window(3, Z[0]),
+    "crop_and_resize": lambda: df.image.crop_and_resize(
+        df.ones([1, 2, 2, 1]), df.cast([[0, 0, 1, 1]], df.complex64), [0], [2, 2]),
+    "adjust_hue": lambda: df.image.adjust_hue(df.ones([1, 1, 3]), Z[0]),
+    "weighted_cross_entropy_with_logits": lambda: df.nn.weighted_cross_entropy_with_logits(
+        [1., 1.], [0., 0.], Z),
+    "constant": lambda: df.constant(Z, df.float32),
+    "assign": lambda: df.Variable([1., 2.]).assign(Z),
     "random_gamma": lambda: df.random.gamma([1], alpha=Z),
 }
 
@@ -73,3 +81,11 @@ def test_means_of_segments_and_norms_are_of_complex_numbers():
     (y,), found = df.clip_by_global_norm([x], 1.)
     np.testing.assert_allclose(y, z / norm, rtol=1e-6)
     np.testing.assert_allclose(found, norm, rtol=1e-6)
+
+
+def test_attributes_are_real():
+    """A number that is an attribute of an op may be a tensor, of a real dtype."""
+    with pytest.raises(DTypeError, match=r"leaky_relu: alpha is complex64.*df\.math\.real"):
+        df.nn.leaky_relu([1.], Z[0])
+    with pytest.raises(DTypeError, match=r"dropout: rate is complex64.*df\.math\.real"):
+        df.nn.dropout([1.], Z[0])

@@ -1,5 +1,6 @@
 """When a function is traced again and when it is not, with reports and warnings about tracing."""
 
+import cmath
 import gc
 import math
 import warnings
@@ -46,6 +47,26 @@ def test_changing_numbers_become_inputs(values):
         assert number(f(x, k)) == [2. * k, 3. * k]
     assert f.experimental_get_tracing_count() == 2
     assert len(runs) == 3               # the generalized trace is traced twice, to compare
+
+
+def test_complex_numbers_are_part_of_the_key():
+    """Each value is traced, with a warning, including the signs of zeros; a tensor is not."""
+    angle, _ = counted(df.math.angle, name="angle")
+    values = [complex(-1., 0.), complex(-1., -0.), complex(0., 0.), complex(-0., 0.), 1j, 1j]
+    for z in values:
+        assert angle(z).item() == cmath.phase(z)
+    assert angle.experimental_get_tracing_count() == 5
+    with pytest.warns(RetracingWarning, match=r"angle was traced 12 times.*became"):
+        for k in range(12):
+            assert angle(complex(1, k)).item() == pytest.approx(cmath.phase(complex(1, k)))
+    of_tensors, runs = counted(df.math.angle)
+    for k in range(5):
+        assert of_tensors(df.constant(complex(1, k))).item() == pytest.approx(
+            cmath.phase(complex(1, k)))
+    assert len(runs) == 1
+    product, _ = counted(lambda x, k: x * k)
+    x = df.constant([1., 2.])
+    assert [product(x, k).dtype for k in (2., 2, 2 + 0j)] == [df.float32, df.float32, df.complex64]
 
 
 def test_arithmetic_on_number_arguments():

@@ -32,10 +32,14 @@ def inputs(letters, n):
         "l": lambda: rng.integers(0, side, side, dtype=np.int32),
         "z": lambda: rng.normal(size=(1, side // 8, side // 8, 64)),
         "w": lambda: rng.normal(size=(max(n // 64, 1), 8, 8)),
+        "f": lambda: rng.normal(size=(n, 2)) @ (1, 1j),
+        "g": lambda: rng.normal(size=(n, 2)) @ (1, 1j),
+        "d": lambda: rng.normal(size=(*shape, 2)) @ (1, 1j),
+        "e": lambda: rng.normal(size=(*shape, 2)) @ (1, 1j),
     }
     found = {letter: np.asarray(make[letter]()) for letter in letters}
-    return {letter: a.astype(np.float32) if a.dtype == np.float64 else a
-            for letter, a in found.items()}
+    single = {"f": np.float32, "c": np.complex64}
+    return {letter: a.astype(single.get(a.dtype.kind, a.dtype)) for letter, a in found.items()}
 
 
 def spd(a):
@@ -147,6 +151,19 @@ ELEMENTWISE = [
     *everywhere("m + r", "mr", "row broadcast"),
     *everywhere("m + v", "mv", "column broadcast"),
     *everywhere("x + 2.", "x", "number broadcast"),
+]
+COMPLEX = [
+    *[row for text in ("f + g", "f * g", "f / g") for row in everywhere(
+        text, "fg", f"complex {text}")],
+    *[row for name in ("abs", "exp", "square", "angle") for row in op(
+        f"complex {name}", "f", dualflow=f"df.math.{name}(f)", torch=f"torch.{name}(f)",
+        jax=f"jnp.{name}(f)")],
+    *op("complex sum", "f", dualflow="df.reduce_sum(f)", torch="torch.sum(f)", jax="jnp.sum(f)"),
+    *everywhere("d @ e", "de", "complex matmul"),
+    *op("gradient of abs(f g)", "fg",
+        dualflow="df.grad(lambda z: df.reduce_sum(df.abs(z * g)))(f)",
+        torch="torch.func.grad(lambda z: torch.sum(torch.abs(z * g)))(f)",
+        jax="jax.grad(lambda z: jnp.sum(jnp.abs(z * g)))(f)"),
 ]
 ACTIVATIONS = [
     *activation("relu"), *activation("relu6"), *activation("leaky_relu"), *activation("elu"),
@@ -288,4 +305,4 @@ MATRICES = [
     *op("pinv", "m", dualflow="df.linalg.pinv(m)", torch="torch.linalg.pinv(m)",
         jax="jnp.linalg.pinv(m)"),
 ]
-OPS = [*ELEMENTWISE, *ACTIVATIONS, *REDUCTIONS, *ARRAYS, *MATRICES]
+OPS = [*ELEMENTWISE, *COMPLEX, *ACTIVATIONS, *REDUCTIONS, *ARRAYS, *MATRICES]

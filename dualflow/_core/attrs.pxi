@@ -74,6 +74,10 @@ cdef object clean_attr(Op op, int k, value):
         if kind == DF_ATTR_FLOAT:
             if isinstance(value, (str, bytes, bytearray)):
                 raise TypeError             # float() would parse it
+            if type(value) is Tensor and df_is_complex((<Tensor>value).t.dtype):
+                raise _errors.DTypeError(
+                    f"{op.name}: {op.attrs[k]} is {describe(<Tensor>value)}, expected a number; "
+                    "df.math.real(x) is the real part")
             return value if type(value) is Dim else float(value)
         if kind == DF_ATTR_BOOL:
             return int(bool(value))

@@ -69,8 +69,9 @@ def as_tensor(value, dtype=None, caller="convert_to_tensor"):
     wanted = (<object>_dtypes.as_dtype(dtype)).index
     if <int>x.t.dtype != wanted:
         raise _errors.DTypeError(
-            f"{caller}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; use "
-            "cast")
+            f"{caller}: got a tensor of {dtype_of(x)}, expected {_dtypes.as_dtype(dtype)}; "
+            + ("df.math.real(x) is the real part" if df_is_complex(x.t.dtype)
+               and not df_is_complex(<df_dtype>wanted) else "use cast"))
     return x
 
 
@@ -112,7 +113,15 @@ cdef Tensor to_tensor(value, dtype, str caller):
         raise _errors.DTypeError(
             f"{caller}: got an object of type {type(value).__name__}, "
             "expected a tensor, a number, nested lists of numbers or an array")
-    return x if wanted < 0 else cast_to(x, <df_dtype>wanted)
+    return x if wanted < 0 else converted(x, <df_dtype>wanted, caller)
+
+
+cdef Tensor converted(Tensor x, df_dtype wanted, str caller):
+    """Cast a value that a caller converts; raise if the cast would drop imaginary parts."""
+    if df_is_complex(x.t.dtype) and not df_is_complex(wanted):
+        raise _errors.DTypeError(f"{caller}: got {describe(x)}, expected {DTYPES[<int>wanted]}; "
+                                 "df.math.real(x) is the real part")
+    return cast_to(x, wanted)
 
 
 def constant(value, dtype=None, caller="constant"):
@@ -124,7 +133,7 @@ def constant(value, dtype=None, caller="constant"):
     if is_tensor(value) or isinstance(value, Variable):
         x = as_tensor(value)
         wanted = x.t.dtype if dtype is None else (<object>_dtypes.as_dtype(dtype)).index
-        return cast_to(x, <df_dtype>wanted)
+        return converted(x, <df_dtype>wanted, caller)
     return to_tensor(value, dtype, caller)
 
 

@@ -216,7 +216,7 @@ cdef object real_item(Tensor x, str operation):
     """Same, for a conversion that would drop an imaginary part."""
     if df_is_complex(x.t.dtype):
         raise _errors.DTypeError(f"{operation} of {describe(x)} would drop the imaginary part; use "
-                                 "dualflow.math.real or complex()")
+                                 "df.math.real or complex()")
     return scalar_item(x, operation)
 
 

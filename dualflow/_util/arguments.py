@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dualflow.dtypes import DType
+
 SHOWN = 200  # characters
 REFUSED = (InvalidArgumentError, DTypeError)   # errors of ops for invalid tensors
 
@@ -25,6 +27,17 @@ def shown(value: Any) -> str:
     except Exception:  # any error in the repr of a foreign object
         return f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def real_hint(dtype: DType) -> str:
+    """Return the end of a message that expected real numbers; empty unless `dtype` is complex."""
+    return "; df.math.real(x) is the real part" if dtype.is_complex else ""
+
+
+def not_floating(what: str, dtype: DType) -> DTypeError:
+    """Return the error for an argument that is not of a floating dtype; `what` is the prefix (op
+    and argument) of the message."""
+    return DTypeError(f"{what} is {dtype.name}, expected a floating dtype{real_hint(dtype)}")
 
 
 def integer(value: Any, what: str, hint: str = "") -> int:
@@ -83,7 +96,10 @@ def number(value: Any, what: str, limits: Limits = NUMBER) -> Any:
             float(value)
         fits = bool(limits.hold(value))
     except DualflowError:
-        raise
+        dtype: Any = getattr(value, "dtype", None)
+        if not getattr(dtype, "is_complex", False):
+            raise
+        raise DTypeError(f"{what} is {dtype}, expected {limits.words}{real_hint(dtype)}") from None
     except (TypeError, ValueError):
         raise DTypeError(f"{what} is {shown(value)}, expected {limits.words}") from None
     if not fits:

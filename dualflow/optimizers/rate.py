@@ -5,6 +5,7 @@ from __future__ import annotations
 import dualflow as df
 from dualflow._core import Symbol, Tensor, Variable, current_graph, unwrapped
 from dualflow._util.arguments import Limits, number
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.trace_dependency import Settings
 
 TYPE_CHECKING = False
@@ -32,7 +33,9 @@ class Rated(Settings):
     def as_rate(self, rate: LearningRate) -> Any:
         """Return the stored form of a learning rate: a number becomes a variable."""
         rate = unwrapped(rate)
-        if callable(rate) or isinstance(rate, df.TensorBase):
+        if isinstance(rate, df.TensorBase):
+            return check_real(self.name, rate, "learning_rate")
+        if callable(rate):
             return rate
         number(rate, f"{self.name}: learning_rate", RATE)
         # float64, so that updates of float64 variables use the exact rate

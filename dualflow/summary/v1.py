@@ -43,7 +43,8 @@ def real_array(tag: str, values: Any) -> Any:
 
     x = numpy.asarray(values)
     if x.dtype.kind == "c":
-        raise DTypeError(f"summary: {tag!r} is {x.dtype}, expected real numbers")
+        raise DTypeError(f"summary: {tag!r} is {x.dtype}, expected real numbers; "
+                         "df.math.real(x) is the real part")
     return x
 
 

@@ -60,3 +60,14 @@ def test_gradients_of_remat():
         plain = df.reduce_sum(df.abs(x * df.math.conj(x) * (1 + 1j)))
         again = df.reduce_sum(df.abs(f(x)))
     np.testing.assert_allclose(tape.gradient(again, x), tape.gradient(plain, x))
+
+
+def test_losses_and_metrics_refuse_complex_numbers():
+    """Keras converts arguments of losses and metrics to a real dtype."""
+    real, words = np.real(Z), r"convert_to_tensor: .*complex64.*df\.math\.real"
+    for loss in (keras.losses.MeanSquaredError(), keras.losses.BinaryCrossentropy()):
+        for args in ((real, Z), (Z, real)):
+            with pytest.raises(df.errors.DTypeError, match=words):
+                loss(*args)
+    with pytest.raises(df.errors.DTypeError, match=r"complex64.*df\.math\.real"):
+        keras.metrics.AUC().update_state(real > 1, Z)

@@ -76,3 +76,9 @@ def test_a_complex_weight_is_fitted():
     losses = [step(x, x * (2 - 1j)).item() for _ in range(200)]
     assert losses[-1] < 1e-3 * losses[0]
     np.testing.assert_allclose(w, 2 - 1j, rtol=0.02)
+
+
+def test_learning_rates_are_real():
+    for rate in (df.constant(0.1j), df.Variable(0.1j)):
+        with pytest.raises(df.errors.DTypeError, match=r"rate is complex128.*df\.math\.real"):
+            df.optimizers.Adam(rate)

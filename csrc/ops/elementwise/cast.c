@@ -146,8 +146,8 @@ static df_status infer_cast(const df_call *call, df_error *err)
     if (df_is_complex(x->dtype) && !df_is_complex((df_dtype)call->attrs[DTYPE_ATTR].i))
         return df_fail(err, DF_BAD_DTYPE,
                        "%s: x is %s, expected real numbers: a cast to %s would drop the imaginary "
-                       "part, which real(x) does", call->op->name, df_tensor_text(x).text,
-                       df_dtypes[call->attrs[DTYPE_ATTR].i].name);
+                       "part; df.math.real(x) is the real part", call->op->name,
+                       df_tensor_text(x).text, df_dtypes[call->attrs[DTYPE_ATTR].i].name);
     return df_tensor_set(call->out[0], (df_dtype)call->attrs[DTYPE_ATTR].i, x->ndim, x->shape,
                          call->op->name, err);
 }

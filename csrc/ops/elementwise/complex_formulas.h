@@ -24,7 +24,7 @@ DF_INLINE void FN(map_to_part)(int64_t n, T *out, const T *x, V (*f)(Z))
 {
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = df_min(LANES, n - i);
-        FN(store_upto)(out + i, f(FN(load_complex)(x + 2 * i, m)), m);
+        FN(store_upto)(out + i, FN(in_order)(f(FN(load_complex)(x + 2 * i, m))), m);
     }
 }
 
@@ -32,8 +32,8 @@ DF_INLINE void FN(compare_complex)(int64_t n, uint8_t *out, const T *a, const T 
 {
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = df_min(LANES, n - i);
-        FN(store_mask_n)(out + i, f(FN(load_complex)(a + 2 * i, m),
-                                    FN(load_complex)(b + 2 * i, m)), m);
+        const M mask = f(FN(load_complex)(a + 2 * i, m), FN(load_complex)(b + 2 * i, m));
+        FN(store_mask_n)(out + i, (M)FN(in_order)((V)mask), m);
     }
 }
 
@@ -113,7 +113,8 @@ OWN_TILE(complex)
     (void)attrs;
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = df_min(LANES, n - i);
-        const Z z = {FN(load_upto)(re + i, m), FN(load_upto)(im + i, m)};
+        const Z z = {FN(in_blocks)(FN(load_upto)(re + i, m)),
+                     FN(in_blocks)(FN(load_upto)(im + i, m))};
         FN(store_complex)((T *)out + 2 * i, z, m);
     }
 }

@@ -140,6 +140,7 @@ static const reduction logsumexp = {.first = {FLOAT_REDUCERS(sum_exp)},
 #define MAX_GROUPS 64
 typedef struct {
     int n;
+    bool by_parts; /* the last dimension is that of the parts of complex numbers */
     bool reduced[MAX_GROUPS];
     int64_t size[MAX_GROUPS];
 } groups;
@@ -154,6 +155,7 @@ static void group_columns(groups *g, int64_t n, int64_t results)
 
 static void group(groups *g, const df_tensor *x, const bool *marked, int64_t n_out)
 {
+    g->by_parts = false;
     if (x->size == 0) { /* every result has no elements */
         group_columns(g, 0, n_out);
         return;
@@ -190,6 +192,7 @@ typedef struct {
     char *out;
     df_span span;
     int64_t chunk, n_chunks, n_blocks;
+    bool by_pairs; /* the columns are the two parts of complex numbers */
     int64_t channels; /* channels last: elements of a row are this far apart; 0: rows are dense */
     int bytes;
 } stage;
@@ -221,6 +224,7 @@ static bool next_stage(groups *g, stage *s)
     s->n_chunks = df_max(df_ceil_div(s->span.n, s->chunk), 1);
     s->n_blocks = df_ceil_div(s->span.inner, COLUMN_BLOCK);
     s->channels = 0;
+    s->by_pairs = false;
     s->half = DF_F32;
     g->size[at] = s->n_chunks;
     if (s->n_chunks > 1) return true;
@@ -257,6 +261,11 @@ static void column_task(void *context, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const int64_t block = i % s->n_blocks * COLUMN_BLOCK, chunks = i / s->n_blocks;
         const int64_t outer = chunks / s->n_chunks, from = chunks % s->n_chunks * s->chunk;
+        if (s->by_pairs) {
+            reduce_pairs(s->reducer, s->out + chunks * 2 * b, s->x + (outer * n + from) * 2 * b,
+                         df_min(s->chunk, n - from), s->bytes);
+            continue;
+        }
         s->reducer->columns(s->out + (chunks * inner + block) * b,
                             s->x + ((outer * n + from) * inner + block) * b,
                             s->p ? s->p + (outer * inner + block) * b : NULL,
@@ -348,6 +357,7 @@ static void reduce(const reduction *r, groups g, df_dtype dtype, const df_tensor
         s.p = i ? NULL : p;
         s.out = all_reduced(&left) ? out : results[i & 1];
         if (i == 0) s.channels = channels;
+        s.by_pairs = g.by_parts && s.span.inner == 2;
         s.bytes = bytes;
         run_stage(&s, i ? 0 : r->cost);
     }
@@ -387,6 +397,7 @@ static void group_call(groups *g, const df_call *call, df_dtype dtype)
     df_mark_axes(call, call->attrs[AXES].list, marked, &never);
     group(g, call->in[0], marked, call->out[0]->size);
     if (dtype == call->in[0]->dtype) return;
+    g->by_parts = true;
     if (g->reduced[g->n - 1]) g->reduced[g->n] = false, g->size[g->n++] = 1;
     g->size[g->n - 1] *= 2; /* the parts of a number, as a last dimension */
 }

@@ -1,4 +1,5 @@
-/* Products of complex numbers, by the tile function of multiply. Included in reduce.c. */
+/* Sums of complex numbers, part by part, and products, by the tile function of multiply. Included
+ * in reduce.c. */
 #include "ops/elementwise/complex.h"
 
 #define COMPLEX_AT_ONCE 64 /* of a row */
@@ -65,3 +66,21 @@ DF_WHERE(C64, COMPLEX_PROD(c64, DF_C64, 8))
 DF_WHERE(C128, COMPLEX_PROD(c128, DF_C128, 16))
 #define COMPLEX_REDUCERS(name)                                                                   \
     DF_OF_ALL(C64, REDUCER_OF(name, c64)), DF_OF_ALL(C128, REDUCER_OF(name, c128))
+
+/* Reduces two columns, the parts of complex numbers: several numbers side by side as columns, which
+ * fill vectors; then these columns and the numbers that remain. */
+#define WIDE_PAIRS 16
+static void reduce_pairs(const reducer *r, void *out, const char *x, int64_t rows, int bytes)
+{
+    char columns[2 * WIDE_PAIRS * sizeof(double)] __attribute__((aligned(DF_ALIGNMENT)));
+    char results[4 * sizeof(double)] __attribute__((aligned(DF_ALIGNMENT)));
+    const int64_t whole = rows / WIDE_PAIRS, rest = rows % WIDE_PAIRS;
+    if (whole == 0) {
+        r->columns(out, x, NULL, rows, 2, 2);
+        return;
+    }
+    r->columns(columns, x, NULL, whole, 2 * WIDE_PAIRS, 2 * WIDE_PAIRS);
+    r->columns(results, columns, NULL, WIDE_PAIRS, 2, 2);
+    r->columns(results + 2 * bytes, x + whole * WIDE_PAIRS * 2 * bytes, NULL, rest, 2, 2);
+    r->columns(out, results, NULL, 2, 2, 2);
+}

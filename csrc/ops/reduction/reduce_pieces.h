@@ -119,7 +119,7 @@ static void finish_column(const reduction *r, df_dtype dtype, const df_column_re
         df_parallel_for(chunks * g.n_blocks, 1,
                         0.02 * bytes * (double)(f->n_parts * df_min(f->inner, COLUMN_BLOCK)),
                         gather_task, &g);
-    groups left = {3, {false, true, false}, {f->outer, f->n_chunks, f->inner}};
+    groups left = {3, false, {false, true, false}, {f->outer, f->n_chunks, f->inner}};
     stage s;
     const char *x = g.out;
     for (int i = 1; f->n_chunks > 1 && next_stage(&left, &s); i++) {

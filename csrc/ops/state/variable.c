@@ -9,8 +9,10 @@ DF_ONCE(df_status, infer_assign, (const df_call *call, df_error *err))
     const df_tensor *var = call->in[0], *value = call->in[1];
     if (var->dtype != value->dtype || !df_may_be_same_shape(var, value))
         return df_fail(err, var->dtype != value->dtype ? DF_BAD_DTYPE : DF_BAD_SHAPE,
-                       "%s: the variable is %s, the value %s, expected the same", call->op->name,
-                       df_tensor_text(var).text, df_tensor_text(value).text);
+                       "%s: the variable is %s, the value %s, expected the same%s", call->op->name,
+                       df_tensor_text(var).text, df_tensor_text(value).text,
+                       df_is_complex(value->dtype) > df_is_complex(var->dtype)
+                           ? "; df.math.real(x) is the real part" : "");
     return DF_OK;
 }
 

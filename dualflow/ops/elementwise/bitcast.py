@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, as_tensor, constant
+from dualflow._util.arguments import real_hint
 from dualflow.errors import DTypeError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.elementwise.compare import equal, greater, where
@@ -85,7 +86,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
     y = x2 if isinstance(x2, TensorBase) else as_tensor(x2, x.dtype, "nextafter")
     if x.dtype is not y.dtype or not x.dtype.is_floating:
         raise DTypeError(f"nextafter: x1 is {x.dtype.name}, x2 {y.dtype.name}, expected one "
-                         "floating dtype")
+                         f"floating dtype{real_hint(y.dtype if y.dtype.is_complex else x.dtype)}")
     bits = BITS[x.dtype.itemsize]
     one = constant(1, bits)
     least = bitcast(one, x.dtype)

@@ -7,6 +7,7 @@ is dL/dx + i dL/dy. A rule of a holomorphic function f therefore multiplies by c
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, apply, apply_binary, apply_unary, as_tensor, filled
+from dualflow._util.arguments import real_hint
 from dualflow.errors import DTypeError
 from dualflow.gradient_registry import gradient
 
@@ -172,6 +173,8 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
     >>> df.math.conj([1+3j, 2-4j]).numpy()
     array([1.-3.j, 2.+4.j])
     """
+    if type(x) is Tensor and not x.dtype.is_complex:    # most calls: gradient rules of real ops
+        return x
     value = _tensor(x)
     return apply_unary("conj", value, name) if value.dtype.is_complex else value
 
@@ -215,9 +218,10 @@ def _(g, y, x):
     return apply("divide", complex(filled(0, g), g), conj(x))
 
 
-def check_real(op: str, x: TensorBase) -> TensorBase:
+def check_real(op: str, x: TensorLike, argument: str = "x") -> TensorBase:
     """Return a tensor of real numbers; raise if it is complex."""
-    if x.dtype.is_complex:
-        raise DTypeError(f"{op}: got {x.dtype} {x.shape}, expected real numbers; "
-                         "df.math.real(x) is the real part")
-    return x
+    tensor = x if isinstance(x, TensorBase) else as_tensor(x, None, op)
+    if tensor.dtype.is_complex:
+        raise DTypeError(f"{op}: {argument} is {tensor.dtype} {tensor.shape}, expected real "
+                         f"numbers{real_hint(tensor.dtype)}")
+    return tensor

@@ -46,7 +46,7 @@ def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Te
     >>> df.math.scalar_mul(2., [1., 3.]).tolist()
     [2.0, 6.0]
     """
-    factor = as_tensor(scalar, as_tensor(x).dtype)
+    factor = as_tensor(scalar, as_tensor(x).dtype, "scalar_mul")
     if factor.ndim:
         raise ShapeError(f"scalar_mul: scalar has shape {tuple(factor.shape)}, expected ()")
     return multiply(factor, x, name=name)

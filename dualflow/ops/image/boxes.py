@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualflow._core import Tensor, as_tensor, smaller
+from dualflow._core import Tensor, smaller
 from dualflow._util.arguments import shown
 from dualflow.dtypes import float32, float64, int32
 from dualflow.errors import InvalidArgumentError, ShapeError
@@ -13,6 +13,7 @@ from dualflow.ops.control_flow.while_loop import while_loop
 from dualflow.ops.elementwise.bitwise import logical_and, logical_or
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.limits import maximum, minimum
 from dualflow.ops.indexing.gather import gather
 from dualflow.ops.reduction.reduce import reduce_max
@@ -69,7 +70,7 @@ def non_max_suppression(boxes: TensorLike, scores: TensorLike, max_output_size: 
     """
     op = "non_max_suppression"
     box, score = (x if x.dtype is float64 else cast(x, float32)
-                  for x in (as_tensor(boxes, None, op), as_tensor(scores, None, op)))
+                  for x in (check_real(op, boxes, "boxes"), check_real(op, scores, "scores")))
     if (box.ndim, score.ndim) != (2, 1) or not (
             same_size(box.shape[1], 4) and same_size(box.shape[0], score.shape[0])):
         raise ShapeError(f"{op}: boxes have shape {tuple(box.shape)} and scores "

@@ -58,7 +58,7 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
     x, to = as_tensor(image, None, "convert_image_dtype"), as_dtype(dtype)
     if x.dtype is to:
         return as_tensor(x) if isinstance(x, Tensor) else x.value()
-    check_real("convert_image_dtype", x)
+    check_real("convert_image_dtype", x, "image")
     change = saturate_cast if saturate else cast
     if x.dtype.is_floating or to.is_floating:
         if x.dtype.is_floating and to.is_floating:
@@ -97,6 +97,7 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
     if x.ndim == 0 or x.shape[-1] != 3:
         raise ShapeError(f"rgb_to_grayscale: shape {tuple(x.shape)}, expected 3 channels, the last "
                          "dimension")
+    check_real("rgb_to_grayscale", x, "images")
     numbers = convert_image_dtype(x, dtypes.float32 if not x.dtype.is_floating else x.dtype)
     gray = reduce_sum(numbers * constant(LUMINANCE, numbers.dtype), -1, True)
     return convert_image_dtype(gray, x.dtype, name=name)
@@ -127,23 +128,26 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     >>> df.image.adjust_brightness(df.constant([0, 100], df.uint8), 0.5).tolist()
     [127, 227]
     """
-    x = as_tensor(image, None, "adjust_brightness")
+    op = "adjust_brightness"
+    x = check_real(op, image, "image")
     if x.dtype.is_floating:
-        made: Tensor = x + factor(delta, x.dtype)
+        made: Tensor = x + factor(delta, x.dtype, op, "delta")
         return made
-    numbers = convert_image_dtype(x, dtypes.float32)
-    return convert_image_dtype(numbers + factor(delta, dtypes.float32), x.dtype, saturate=True)
+    numbers = convert_image_dtype(x, dtypes.float32) + factor(delta, dtypes.float32, op, "delta")
+    return convert_image_dtype(numbers, x.dtype, saturate=True)
 
 
-def factor(value: TensorLike, dtype: DType) -> Tensor:
-    """Return a parameter as a tensor of `dtype`; a number is not rounded to float32 first."""
-    return cast(value, dtype) if isinstance(value, TensorBase) else constant(value, dtype)
+def factor(value: TensorLike, dtype: DType, op: str, argument: str) -> Tensor:
+    """Return a real parameter as a tensor of `dtype`; a number is not rounded to float32 first."""
+    if isinstance(value, TensorBase):
+        return cast(check_real(op, value, argument), dtype)
+    return constant(value, dtype)
 
 
 def floats(op: str, image: TensorLike) -> tuple[TensorBase, DType]:
     """Return images with at least 3 dimensions as floats, integers scaled to 0 to 1, and their
     own dtype."""
-    x = as_tensor(image, None, op)
+    x = check_real(op, image, "image")
     if x.ndim < 3:
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (..., height, width, channels)")
     return (x if x.dtype.is_floating else convert_image_dtype(x, dtypes.float32)), x.dtype
@@ -171,7 +175,8 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """
     x, dtype = floats("adjust_contrast", images)
     mean = reduce_mean(x, [-3, -2], True)
-    made = (x - mean) * factor(contrast_factor, x.dtype) + mean
+    scale = factor(contrast_factor, x.dtype, "adjust_contrast", "contrast_factor")
+    made = (x - mean) * scale + mean
     return convert_image_dtype(made, dtype, saturate=True)
 
 
@@ -200,12 +205,14 @@ def adjust_gamma(image: TensorLike, gamma: TensorLike = 1, gain: TensorLike = 1)
     >>> df.image.adjust_gamma([0.5, 1.], 2., gain=2.).tolist()
     [0.5, 2.0]
     """
-    x = as_tensor(image, None, "adjust_gamma")
+    op = "adjust_gamma"
+    x = check_real(op, image, "image")
     exponent: Any = gamma
     if not isinstance(exponent, TensorBase) and exponent < 0:
         raise InvalidArgumentError(f"adjust_gamma: gamma is {shown(gamma)}, expected 0 or more")
     y = x if x.dtype.is_floating else convert_image_dtype(x, dtypes.float32)
-    made = factor(gain, y.dtype) * pow(y, factor(gamma, y.dtype))
+    power = pow(y, factor(gamma, y.dtype, op, "gamma"))
+    made = factor(gain, y.dtype, op, "gain") * power
     return convert_image_dtype(made, x.dtype, saturate=True)
 
 
@@ -236,7 +243,7 @@ def per_image_standardization(image: TensorLike) -> Tensor:
         raise ShapeError(f"per_image_standardization: shape {tuple(x.shape)}, expected (..., "
                          "height, width, channels)")
     if not x.dtype.is_floating:
-        x = cast(check_real("per_image_standardization", x), dtypes.float32)
+        x = cast(check_real("per_image_standardization", x, "image"), dtypes.float32)
     axes = [-3, -2, -1]
     least = 1.0 / maximum(cast(product(static_shape(x)[-3:]), x.dtype), 1)
     made: Tensor = (x - reduce_mean(x, axes, True)) / sqrt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, as_tensor
-from dualflow._util.arguments import shown
+from dualflow._util.arguments import real_hint, shown
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.creation import constant, ones_like, zeros_like
 from dualflow.ops.array.join import concat, split
@@ -39,7 +39,7 @@ def _three(op: str, images: TensorLike) -> TensorBase:
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected 3 channels, the last dimension")
     if not x.dtype.is_floating:
         raise DTypeError(f"{op}: {x.dtype.name}, expected a floating dtype; "
-                         "image.convert_image_dtype scales integers to floats")
+                         f"image.convert_image_dtype scales integers to floats{real_hint(x.dtype)}")
     return x
 
 
@@ -162,7 +162,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
     if not isinstance(turn, TensorBase) and not -1 <= turn <= 1:
         raise InvalidArgumentError(f"adjust_hue: delta is {shown(delta)}, expected -1 to 1")
     hue, low, high = _hue(x)
-    moved = floormod(hue + factor(delta, x.dtype), 1)
+    moved = floormod(hue + factor(delta, x.dtype, "adjust_hue", "delta"), 1)
     made = concat([low + (high - low) * share for share in _shares(moved)], -1)
     return convert_image_dtype(made, dtype, saturate=True, name=name)
 
@@ -190,7 +190,8 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike,
     """
     x, dtype = _colours("adjust_saturation", image)
     hue, saturation, value = split(rgb_to_hsv(x), 3, -1)
-    saturation = clip_by_value(saturation * factor(saturation_factor, x.dtype), 0, 1)
+    scale = factor(saturation_factor, x.dtype, "adjust_saturation", "saturation_factor")
+    saturation = clip_by_value(saturation * scale, 0, 1)
     made = hsv_to_rgb(concat([hue, saturation, value], -1))
     return convert_image_dtype(made, dtype, saturate=True, name=name)
 

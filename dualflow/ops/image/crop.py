@@ -88,8 +88,9 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
     if not isinstance(method, str) or method.lower() not in ("bilinear", "nearest"):
         raise InvalidArgumentError(f"{op}: method is {shown(method)}, expected 'bilinear' or "
                                    "'nearest'")
-    x = x if x.dtype.is_floating else cast(check_real(op, x), float32)
-    box = box if box.dtype is float64 else cast(box, float32)    # 16-bit floats are too coarse
+    x = x if x.dtype.is_floating else cast(check_real(op, x, "image"), float32)
+    if box.dtype is not float64:        # 16-bit floats are too coarse
+        box = cast(check_real(op, box, "boxes"), float32)
     batch, height, width, channels = static_shape(x)
     pixels = _Pixels(x, index, batch, height, width, channels)
     y = _places(box[:, 0], box[:, 2], height, size[0])
@@ -99,7 +100,8 @@ def crop_and_resize(image: TensorLike, boxes: TensorLike, box_indices: TensorLik
         crops = pixels.between(y, z)
     else:
         crops = pixels.at(floor(y + 0.5), floor(z + 0.5))
-    return where(expand_dims(inside, 3), crops, cast(extrapolation_value, x.dtype), name=name)
+    outside = cast(check_real(op, extrapolation_value, "extrapolation_value"), x.dtype)
+    return where(expand_dims(inside, 3), crops, outside, name=name)
 
 
 def _places(first: TensorBase, last: TensorBase, n: Any, count: int) -> TensorBase:

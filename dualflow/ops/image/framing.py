@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, TensorBase, as_tensor, larger, smaller
+from dualflow._util.arguments import Limits, number
 from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import ints, is_open, one_size, static_shape
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["central_crop", "crop_to_bounding_box", "pad_to_bounding_box",
            "resize_with_crop_or_pad", "resize_with_pad"]
+
+
+FRACTION = Limits("a number more than 0 and at most 1", lambda x: 0 < x <= 1)
 
 
 def image_batch(op: str, image: TensorLike) -> TensorBase:
@@ -115,9 +119,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     (2, 4, 1)
     """
     x = image_batch("central_crop", image)
-    if not 0 < central_fraction <= 1:
-        raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, "
-                                   "expected more than 0 and at most 1")
+    number(central_fraction, "central_crop: central_fraction", FRACTION)
     start = [int((n - n * central_fraction) / 2) for n in static_shape(x)[-3:-1]]
     made: Tensor = x[..., start[0]:x.shape[-3] - start[0], start[1]:x.shape[-2] - start[1], :]
     return made

@@ -35,14 +35,14 @@ __all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "total_variation"]
 
 def _two(op: str, a: TensorLike, b: TensorLike, max_val: Any) -> tuple[Any, Any, Any]:
     """Return two images and the range of their values as floats."""
-    x, y = as_tensor(a, None, op), as_tensor(b, None, op)
+    x, y = check_real(op, a, "the first image"), check_real(op, b, "the second image")
     if x.ndim < 3 or y.ndim < 3 or not all(map(same_size, x.shape[-3:], y.shape[-3:])):
         raise ShapeError(f"{op}: shapes {tuple(x.shape)} and {tuple(y.shape)}, expected (..., "
                          "height, width, channels), the last three equal")
     if x.dtype is not y.dtype:
         raise InvalidArgumentError(f"{op}: dtypes {x.dtype.name} and {y.dtype.name}, expected one "
                                    "dtype")
-    top = factor(max_val, x.dtype)
+    top = factor(max_val, x.dtype, op, "max_val")
     if not x.dtype.is_floating or x.dtype.is_reduced_float:
         x, y, top = (convert_image_dtype(t, dtypes.float32) for t in (x, y, top))
     return x, y, top
@@ -178,7 +178,7 @@ def _floats(op: str, images: TensorLike, ranks: tuple[int, ...] = (4,)) -> Any:
     if x.ndim not in ranks:
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected (batch, height, width, channels)"
                          + ", or one image" * (3 in ranks))
-    return x if x.dtype.is_floating else cast(check_real(op, x), dtypes.float32)
+    return x if x.dtype.is_floating else cast(check_real(op, x, "image"), dtypes.float32)
 
 
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:

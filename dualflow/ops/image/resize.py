@@ -117,7 +117,7 @@ def resize(images: TensorLike, size: TensorLike, method: str = ResizeMethod.BILI
         for axis, before, after in zip((x.ndim - 3, x.ndim - 2), have, wanted, strict=True):
             x = gather(x, _nearest(before, after), axis=axis, name=name)
         return identity(x) if not isinstance(x, Tensor) else x
-    y = x if x.dtype.is_floating else cast(check_real("resize", x), float32)
+    y = x if x.dtype.is_floating else cast(check_real("resize", x, "images"), float32)
     for axis, n in zip((-3, -2), wanted, strict=True):
         y = apply("resample", y, name=name, axis=axis, size=n, method=_METHODS.index(kind),
                   antialias=antialias)

@@ -7,7 +7,7 @@ from dualflow import dtypes
 from dualflow._core import AutocastRegion, Tensor, smaller
 from dualflow._util.arguments import NOT_NEGATIVE, number
 from dualflow.dtypes import DType
-from dualflow.errors import ShapeError, UnimplementedError
+from dualflow.errors import DTypeError, ShapeError, UnimplementedError
 from dualflow.ops.array.creation import eye, zeros, zeros_like
 from dualflow.ops.array.diagonal import band_part, diag, diag_part
 from dualflow.ops.array.join import concat
@@ -296,6 +296,8 @@ def lstsq(matrix: TensorLike, rhs: TensorLike, l2_regularizer: float = 0.0, fast
     [[2.0]]
     """
     a, b = matrices("lstsq", matrix), matrices("lstsq", rhs)
+    if a.dtype.is_complex is not b.dtype.is_complex:
+        raise DTypeError(f"lstsq: matrix is {a.dtype} and rhs {b.dtype}, expected the same")
     if not same_shape(a.shape[:-1], b.shape[:-1]):
         raise ShapeError(f"lstsq: matrix has shape {tuple(a.shape)} and rhs {tuple(b.shape)}, "
                          "expected equal shapes except for the last dimension")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Dim, Tensor, TensorBase, apply, as_tensor, constant, larger
-from dualflow._util.arguments import LESS_THAN_ALL, number, shown
+from dualflow._util.arguments import LESS_THAN_ALL, not_floating, number, shown
 from dualflow.errors import DTypeError, InvalidArgumentError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array.creation import ones
@@ -129,7 +129,7 @@ def attention_grads(g: TensorLike, query: TensorLike, key: TensorLike, value: Te
                              "rate": rate, "heads_inner": heads_inner}
     for x in (query, key, value):
         if not as_tensor(x).dtype.is_floating:
-            raise DTypeError(f"attention_grads: {as_tensor(x).dtype}, expected a floating dtype")
+            raise not_floating("attention_grads: an argument", as_tensor(x).dtype)
     made = apply("scaled_dot_product_attention", query, key, value, mask, drawn, **attrs)
     return apply("scaled_dot_product_attention_grad", query, key, value, mask, drawn, *made, g,
                  **attrs)

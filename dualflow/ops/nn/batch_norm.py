@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dualflow._core import Tensor, apply, as_tensor, larger
-from dualflow._util.arguments import REFUSED, channels_first, named
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow._util.arguments import REFUSED, channels_first, named, not_floating
+from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array.shape import reshape, stop_gradient, transpose
 from dualflow.ops.elementwise.arithmetic import add, multiply
@@ -53,8 +53,7 @@ def batch_normalization(x: TensorLike, mean: TensorLike, variance: TensorLike,
     """
     x = as_tensor(x)
     if not x.dtype.is_floating:
-        raise DTypeError(f"batch_normalization: x is {x.dtype} {x.shape}, expected a floating "
-                         "dtype")
+        raise not_floating("batch_normalization: x", x.dtype)
     try:
         factor = rsqrt(add(variance, variance_epsilon))
         if scale is not None:

@@ -12,6 +12,7 @@ from dualflow.ops.array.shape import expand_dims, static_shape, transpose
 from dualflow.ops.elementwise.bitwise import logical_and, logical_not
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import equal, less, not_equal, where
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.indexing.gather import tensor_scatter_nd_max
 from dualflow.ops.reduction.cumulative import cumsum
 from dualflow.ops.reduction.reduce import reduce_max, reduce_sum
@@ -134,7 +135,8 @@ def ctc_greedy_decoder(inputs: TensorLike, sequence_length: TensorLike,
     n_steps, n_rows, n_classes = static_shape(logits)
     blank = n_classes - 1 if blank_index is None else blank_index
     steps = range_(n_steps, dtype=int64)[:, None]
-    counts = less(steps, cast(as_tensor(sequence_length), int64))
+    lengths = check_real("ctc_greedy_decoder", sequence_length, "sequence_length")
+    counts = less(steps, cast(lengths, int64))
     best = argmax(logits, -1)
     kept = logical_and(counts, not_equal(best, blank))
     if merge_repeated:

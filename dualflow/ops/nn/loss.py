@@ -47,9 +47,10 @@ def compute_average_loss(per_example_loss: TensorLike, sample_weight: TensorLike
     if losses.ndim == 0:
         raise ShapeError("compute_average_loss: shape (), expected losses of examples")
     if not losses.dtype.is_floating:
-        losses = cast(check_real("compute_average_loss", losses), float32)
+        losses = cast(check_real("compute_average_loss", losses, "per_example_loss"), float32)
     if sample_weight is not None:
-        losses = losses * cast(sample_weight, losses.dtype)
+        weights = check_real("compute_average_loss", sample_weight, "sample_weight")
+        losses = losses * cast(weights, losses.dtype)
     size = static_shape(losses)[0] if global_batch_size is None else global_batch_size
     if isinstance(size, float):
         raise InvalidArgumentError(f"compute_average_loss: global_batch_size is {size}, expected "
@@ -69,7 +70,7 @@ def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
     3.0
     """
     losses = as_tensor(regularization_loss, None, "scale_regularization_loss")
-    return reduce_sum(check_real("scale_regularization_loss", losses))
+    return reduce_sum(check_real("scale_regularization_loss", losses, "regularization_loss"))
 
 
 def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
@@ -97,7 +98,9 @@ def weighted_cross_entropy_with_logits(labels: TensorLike, logits: TensorLike,
     >>> df.nn.weighted_cross_entropy_with_logits([1.], [0.], 2.).numpy().round(4)
     array([1.3863], dtype=float32)
     """
-    x = as_tensor(logits, None, "weighted_cross_entropy_with_logits")
-    y, weight = as_tensor(labels, x.dtype), cast(pos_weight, x.dtype)
+    op = "weighted_cross_entropy_with_logits"
+    x = check_real(op, logits, "logits")
+    y = as_tensor(labels, x.dtype, op)
+    weight = cast(check_real(op, pos_weight, "pos_weight"), x.dtype)
     share = 1 + (weight - 1) * y
     return add((1 - y) * x, share * (log1p(exp(-abs(x))) + relu(-x)), name=name)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 
 from dualflow._core import Tensor, apply, as_tensor
-from dualflow._util.arguments import shown
+from dualflow._util.arguments import not_floating, shown
 from dualflow.dtypes import int64
-from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
+from dualflow.errors import InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
 from dualflow.ops.array.creation import fill, zeros
 from dualflow.ops.array.join import concat, stack
@@ -232,7 +232,7 @@ def gru(x: TensorLike, kernel: Weights, recurrent_kernel: Weights, bias: Weights
             raise ShapeError(f"{op}: the bias has shape {value.shape}, expected (2, {3 * units}): "
                              "one for the inputs and one for the states")
         if not value.dtype.is_floating:
-            raise DTypeError(f"{op}: the bias is {value.dtype}, expected a floating dtype")
+            raise not_floating(f"{op}: the bias", value.dtype)
         ours, theirs = value[0], value[1]
         two = 2 * units
         return [concat([ours[:two] + theirs[:two], ours[two:]], 0), theirs[two:]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import TensorBase, as_tensor
+from dualflow._util.arguments import not_floating
 from dualflow.dtypes import bfloat16, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.padding import pad
@@ -79,7 +80,7 @@ def matrix_from_integers(integers: TensorLike, scales: TensorLike,
     values = _integers(integers, f"{op}: integers")
     scale = as_tensor(scales, None, op)
     if not isinstance(scale, TensorBase) or not scale.dtype.is_floating:
-        raise DTypeError(f"{op}: scales has dtype {scale.dtype}, expected a floating dtype")
+        raise not_floating(f"{op}: scales", scale.dtype)
     half = 0 if zero_points is not None else 2 ** (bits - 1)
     _check_limits(values, -half, 2 ** bits - 1 - half, f"{op}: integers")
     by_channel = values if axis % 2 else transpose(values)

@@ -4,7 +4,7 @@ within groups. Values are validated where they are known: eagerly, and for const
 from __future__ import annotations
 
 from dualflow._core import Tensor, TraceContext, as_tensor
-from dualflow._util.arguments import integer, shown
+from dualflow._util.arguments import integer, not_floating, shown
 from dualflow.dtypes import as_dtype, float32
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.ops.array.shape import is_open, reshape, same_size, static_shape
@@ -68,7 +68,7 @@ def floating(x: TensorLike, what: str) -> Any:
         return found
     if isinstance(x, int | float | list | tuple) and found.dtype.is_integer:
         return cast(found, float32)
-    raise DTypeError(f"{what} is {found.dtype}, expected a floating dtype")
+    raise not_floating(what, found.dtype)
 
 
 def known_limits(x: Any) -> tuple[float, float] | None:

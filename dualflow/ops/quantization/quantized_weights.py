@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualflow._core import Operand, Symbol, Tensor, TensorBase, apply, as_tensor
-from dualflow._util.arguments import shown
+from dualflow._util.arguments import not_floating, shown
 from dualflow.dtypes import bfloat16, float16, float32, int64, uint8
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
 from dualflow.gradient_registry import gradient
@@ -330,8 +330,7 @@ def _checked(w: Any, bits: Any, group_size: Any, axis: Any) -> Any:
     check_layout(bits, group_size, axis, "quantize_weights")
     w = as_tensor(w, None, "quantize_weights")
     if not isinstance(w, TensorBase) or not w.dtype.is_floating:
-        raise DTypeError(f"quantize_weights: w has dtype {w.dtype} and shape {tuple(w.shape)}, "
-                         "expected a floating dtype")
+        raise not_floating("quantize_weights: w", w.dtype)
     check_matrix(w, "quantize_weights: w")
     return cast(w, float32)
 

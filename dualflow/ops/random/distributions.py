@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dualflow import dtypes
 from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._util.arguments import not_floating
 from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import no_gradient
@@ -43,7 +44,7 @@ def parameter(value: TensorLike, dtype: DTypeLike, op: str) -> Tensor:
     small = wanted.is_floating and wanted.itemsize <= 4
     drawn = dtypes.float32 if small else dtypes.float64
     if isinstance(value, TensorBase):
-        return cast(check_real(op, value), drawn)
+        return cast(check_real(op, value, "a parameter"), drawn)
     return as_tensor(value, drawn, op)
 
 
@@ -210,7 +211,7 @@ def stateless_categorical(logits: TensorLike, num_samples: int, seed: TensorLike
     """
     given = as_tensor(logits, None, "categorical")
     if not given.dtype.is_floating:
-        raise DTypeError(f"categorical: logits are {given.dtype.name}, expected a floating dtype")
+        raise not_floating("categorical: logits", given.dtype)
     if given.ndim != 2:
         raise ShapeError(f"categorical: logits have shape {given.shape}, expected 2 dimensions: "
                          "(batch, classes)")

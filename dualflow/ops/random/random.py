@@ -13,7 +13,7 @@ from dualflow.dtypes import as_dtype
 from dualflow.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from dualflow.gradient_registry import no_gradient
 from dualflow.ops.array.shape import ints
-from dualflow.ops.elementwise.complex import complex
+from dualflow.ops.elementwise.complex import check_real, complex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,12 +78,20 @@ def _drawn_in(dtype: DTypeLike) -> dtypes.DType:
     return dtypes.float32 if wanted.is_reduced_float else wanted
 
 
-def _scaled(draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, location: TensorLike,
-            scale: TensorLike) -> Tensor:
-    """Return `draw(location, scale)` or, if one is a tensor, location + scale * draw(0, 1)."""
-    if isinstance(location, TensorBase) or isinstance(scale, TensorBase):
-        return _in_dtype(draw(0.0, 1.0) * scale + location, as_dtype(dtype))
-    return _in_dtype(draw(location, scale), as_dtype(dtype))
+def _check_parameters(op: str, **parameters: TensorLike) -> None:
+    """Raise if a parameter is a complex tensor. Numbers stay numbers, which have no dtype yet."""
+    for name, x in parameters.items():
+        if isinstance(x, TensorBase):
+            check_real(op, x, name)
+
+
+def _scaled(op: str, draw: Callable[[Any, Any], Tensor], dtype: DTypeLike, mean: TensorLike,
+            stddev: TensorLike) -> Tensor:
+    """Return `draw(mean, stddev)` or, if one is a tensor, mean + stddev * draw(0, 1)."""
+    if isinstance(mean, TensorBase) or isinstance(stddev, TensorBase):
+        _check_parameters(op, mean=mean, stddev=stddev)
+        return _in_dtype(draw(0.0, 1.0) * stddev + mean, as_dtype(dtype))
+    return _in_dtype(draw(mean, stddev), as_dtype(dtype))
 
 
 def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None = 0,
@@ -142,6 +150,7 @@ def stateless_uniform(shape: Shape, seed: TensorLike, minval: TensorLike | None 
     high: Any = 1.0 if maxval is None else maxval
     digits = as_dtype(dtype).digits if as_dtype(dtype).is_reduced_float else None
     if digits or isinstance(low, TensorBase) or isinstance(high, TensorBase):
+        _check_parameters("random_uniform", minval=low, maxval=high)
         x = apply("random_uniform", key_of(seed), name=name, shape=shape, dtype=drawn, minval=0.0,
                   maxval=1.0)
         if digits:                      # truncate, so that no number rounds up to 1
@@ -201,7 +210,7 @@ def stateless_normal(shape: Shape, seed: TensorLike, mean: TensorLike = 0.0,
         return apply("random_normal", key_of(seed), name=name, shape=shape, dtype=_drawn_in(dtype),
                      mean=mean, stddev=stddev)
 
-    return _scaled(draw, dtype, mean, stddev)
+    return _scaled("random_normal", draw, dtype, mean, stddev)
 
 
 no_gradient("random_normal", why="random numbers do not depend on their inputs")
@@ -242,7 +251,7 @@ def stateless_truncated_normal(shape: Shape, seed: TensorLike, mean: TensorLike 
         return apply("truncated_normal", key_of(seed), name=name, shape=shape,
                      dtype=_drawn_in(dtype), mean=mean, stddev=stddev)
 
-    return _scaled(draw, dtype, mean, stddev)
+    return _scaled("truncated_normal", draw, dtype, mean, stddev)
 
 
 no_gradient("truncated_normal", why="random numbers do not depend on their inputs")

@@ -5,7 +5,7 @@ bounds. Equal arguments give equal results; nothing here draws from a generator.
 from __future__ import annotations
 
 from dualflow import dtypes
-from dualflow._core import Tensor, TensorBase, as_tensor, constant
+from dualflow._core import Tensor, TensorBase, constant
 from dualflow._util.arguments import integer
 from dualflow.dtypes import DType
 from dualflow.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -13,6 +13,7 @@ from dualflow.ops.array.join import stack
 from dualflow.ops.array.shape import static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.exponential import expm1, log1p, sqrt
 from dualflow.ops.elementwise.limits import clip_by_value, maximum, minimum
 from dualflow.ops.elementwise.quantile import ndtri
@@ -205,7 +206,7 @@ def stateless_parameterized_truncated_normal(
     True
     """
     op = "stateless_parameterized_truncated_normal"
-    given = [as_tensor(x, None, op) for x in (means, stddevs, minvals, maxvals)]
+    given = [check_real(op, x, "a parameter") for x in (means, stddevs, minvals, maxvals)]
     numbers = [isinstance(x, int | float) for x in (means, stddevs, minvals, maxvals)]
     wanted = dtypes.float32
     found = [x.dtype for x, number in zip(given, numbers, strict=True)

@@ -11,6 +11,7 @@ from dualflow.ops.array.padding import pad
 from dualflow.ops.array.shape import expand_dims, one_size, product, reshape, static_shape
 from dualflow.ops.array.slicing import tile
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.indexing.gather import gather, gather_grad
 from dualflow.ops.reduction.reduce import reduce_sum
 from dualflow.ops.signal.real_fourier import irfft, rfft
@@ -137,7 +138,7 @@ def stft(signals: TensorLike, frame_length: int, frame_step: int, fft_length: in
     >>> df.signal.stft(df.ones([8]), 4, 2).shape
     (3, 3)
     """
-    x = as_tensor(signals, None, "stft")
+    x = check_real("stft", signals, "signals")
     length, _ = positive("stft", frame_length=frame_length, frame_step=frame_step)
     points = 1 << (length - 1).bit_length() if fft_length is None else fft_length
     frames = frame(x, length, frame_step, pad_end)

@@ -12,6 +12,7 @@ from dualflow.ops.array.shape import one_size
 from dualflow.ops.array.slicing import reverse
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import where
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.elementwise.exponential import exp, sqrt
 from dualflow.ops.elementwise.trigonometric import cos, sin
 from dualflow.ops.reduction.cumulative import cumsum
@@ -91,7 +92,7 @@ def _bessel(x: Tensor, largest: Tensor) -> Tensor:
 
 def _kaiser(length: Any, beta: TensorLike) -> Tensor:
     """Return the weights in float64."""
-    beta = cast(beta, dtypes.float64)
+    beta = cast(check_real("kaiser_window", beta, "beta"), dtypes.float64)
     half = cast(as_tensor(length - 1, dtypes.int64), dtypes.float64) / 2
     at = cast(range_(length), dtypes.float64) - half
     ratio = where(half > 0, at / where(half > 0, half, 1), 0)

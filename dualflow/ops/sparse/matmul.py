@@ -6,10 +6,11 @@ from dualflow._core import Tensor, TensorBase, apply, as_tensor
 from dualflow.dtypes import int64
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.gradient_registry import gradient
+from dualflow.ops.array.join import concat, split
 from dualflow.ops.array.shape import expand_dims, one_size, transpose
-from dualflow.ops.elementwise.arithmetic import multiply
+from dualflow.ops.elementwise.arithmetic import add, multiply, subtract
 from dualflow.ops.elementwise.cast import cast
-from dualflow.ops.elementwise.complex import conj
+from dualflow.ops.elementwise.complex import complex, conj, imag, real
 from dualflow.ops.indexing.gather import gather
 from dualflow.ops.indexing.segment import unsorted_segment_sum
 from dualflow.ops.reduction.reduce import reduce_sum
@@ -63,7 +64,7 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     if isinstance(b, SparseTensor):
         raise DTypeError("sparse.sparse_dense_matmul: both matrices are sparse; convert one with "
                          "sparse.to_dense")
-    dense: TensorBase = as_tensor(b, a.dtype)
+    dense: TensorBase = as_tensor(b, a.dtype, "sparse_dense_matmul")
     if a.ndim != 2 or dense.ndim != 2:
         raise ShapeError(f"sparse.sparse_dense_matmul: {a.ndim} and {dense.ndim} dimensions, "
                          "expected matrices")
@@ -76,8 +77,21 @@ def sparse_dense_matmul(sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: b
     if a.dtype.is_floating and a.dtype is dense.dtype:
         return coo_matmul(a.indices, a.values, dense, a.sizes[row], adjoint_a, name)
     values = conj(a.values) if adjoint_a else a.values
+    if a.dtype.is_complex and a.dtype is dense.dtype:
+        return _complex_product(a.indices, values, dense, a.sizes[row], adjoint_a, name)
     terms = multiply(expand_dims(values, 1), gather(dense, a.indices[:, column]))
     return unsorted_segment_sum(terms, a.indices[:, row], a.sizes[row], name=name)
+
+
+def _complex_product(indices: TensorLike, values: TensorBase, dense: TensorBase, rows: int,
+                     transposed: bool, name: str | None) -> Tensor:
+    """Return the product of complex matrices from two real products, whose right operand has the
+    real and the imaginary parts side by side."""
+    parts = concat([real(dense), imag(dense)], 1)
+    by_real, by_imag = [split(coo_matmul(indices, part, parts, rows, transposed), 2, 1)
+                        for part in (real(values), imag(values))]
+    return complex(subtract(by_real[0], by_imag[1]), add(by_real[1], by_imag[0]), name)
+
 
 def coo_matmul(indices: TensorLike, values: TensorLike, b: TensorLike, rows: int,
                adjoint: bool = False, name: str | None = None) -> Tensor:

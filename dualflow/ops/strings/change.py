@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualflow._core import Symbol, Tensor, as_tensor
+from dualflow._core import Symbol, Tensor
 from dualflow._util.arguments import shown
 from dualflow.dtypes import bool_, int32, int64
 from dualflow.errors import DTypeError, InvalidArgumentError, OutOfRangeError
 from dualflow.nest import Composite
 from dualflow.ops import ragged
 from dualflow.ops.elementwise.cast import cast
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.string_tensor import (
     StringTensor,
     TracedStringTensor,
@@ -179,7 +180,8 @@ def substr(input: Any, pos: TensorLike, len: TensorLike, unit: str = "BYTE",
             "substr", [input, pos, len], lambda flat: substr(flat[0], flat[1], flat[2], unit))
         return made
     x = text(input, "substr")
-    begin, count = [cast(as_tensor(y, None, "substr"), int64) for y in (pos, len)]
+    begin, count = [cast(check_real("substr", y, argument), int64)
+                    for y, argument in ((pos, "pos"), (len, "len"))]
     shape: Any = ()
     if isinstance(x, TracedStringTensor) or type(begin) is Symbol or type(count) is Symbol:
         shape = tuple((x._handles + begin + count).shape)

@@ -141,13 +141,29 @@ def test_gradient_is_0_where_the_root_is_0(f):
     assert (tape.gradient(y, z).numpy() == 0).all()
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_sums_of_each_length(dtype):
+    """Sums add 16 numbers at a time, and the numbers that remain; chunks have 4096 numbers."""
+    rtol = 1e-6 if dtype == "complex64" else 1e-14
+    for n in (*range(40), 255, 256, 257, 4095, 4096, 4097, 4113, 70001):
+        z = checks.drawn(n, 2, n).astype(dtype)
+        for axis in (1, None):
+            want = z.astype("complex128").sum(axis)
+            atol = rtol * np.abs(z).sum()
+            np.testing.assert_allclose(df.reduce_sum(df.constant(z), axis), want, rtol, atol)
+    tiny = np.full(1 << 20, 0.1 + 0.3j, "complex64")        # a running sum would lose digits
+    np.testing.assert_allclose(df.reduce_sum(df.constant(tiny)), tiny.astype("complex128").sum(),
+                               1e-6)
+
+
 def test_threads():
     for shape in ((40000,), (7, 130), (5, 4100), (300, 200), (2000, 3)):
         z = df.constant(unit_numbers(shape, "complex64"))
         made = []
         for n in (1, 2, 3):
             with threads(n):
-                made.append([df.reduce_prod(z, axis).numpy().tobytes() for axis in axes_of(shape)]
+                made.append([df.reduce_sum(z, axis).numpy().tobytes() for axis in axes_of(shape)]
+                            + [df.reduce_prod(z, axis).numpy().tobytes() for axis in axes_of(shape)]
                             + [df.math.cumprod(z, 0).numpy().tobytes()])
         assert made[0] == made[1] == made[2]
 
@@ -171,7 +187,7 @@ def test_levels(level):
     if "LD_PRELOAD" in os.environ:
         pytest.skip("sanitizers make this test take minutes")
     ran = subprocess.run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
-                          __file__, "-k", "prod or moments or threads"],
+                          __file__, "-k", "prod or moments or threads or each_length"],
                          cwd=Path(__file__).resolve().parents[3], capture_output=True, text=True,
                          env={**os.environ, "DUALFLOW_ISA": level}, timeout=900, check=False)
     assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-1000:]

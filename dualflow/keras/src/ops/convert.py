@@ -11,6 +11,7 @@ from keras.src.backend.config import floatx
 import dualflow as df
 from dualflow._core import Dim
 from dualflow.keras.src.ops.float8 import FORMATS, round_to_float8
+from dualflow.ops.elementwise.complex import check_real
 from dualflow.ops.string_tensor import StringTensor, is_text
 
 TEXT_KINDS = "O", "U", "S"          # of NumPy's arrays of text
@@ -61,7 +62,11 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
         made = df.convert_to_tensor(x)
     else:
         made = _constant(x, wanted)
-    return made if wanted is None or made.dtype is wanted else df.cast(made, wanted)
+    if wanted is None or made.dtype is wanted:
+        return made
+    if not wanted.is_complex and not wanted.is_bool:    # losses and metrics convert to a real dtype
+        check_real("convert_to_tensor", made)
+    return df.cast(made, wanted)
 
 
 def _constant(x: Any, wanted: df.DType | None) -> df.Tensor:
