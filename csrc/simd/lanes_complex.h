@@ -1,5 +1,5 @@
-/* Vectors of complex numbers, included once per float dtype of the parts: LANES numbers as a vector
- * of real parts and a vector of imaginary parts. In memory, complex numbers are interleaved pairs;
+/* Part of complex_lanes.h, included once per float dtype of the parts: LANES numbers as a vector of
+ * real parts and a vector of imaginary parts. In memory, complex numbers are interleaved pairs;
  * loads and stores separate and interleave them. */
 
 typedef struct {
