@@ -4,10 +4,11 @@
 static void FN(negate_lower)(const lower_copy *of, int64_t begin, int64_t end)
 {
     for (int64_t i = begin; i < end; i++) {
-        const T *from = (const T *)of->from + i * of->n;
-        T *to = (T *)of->to + i * of->n;
-        for (int64_t j = 0; j <= i; j++) to[j] = -from[j];
-        memset(to + i + 1, 0, (size_t)(of->n - i - 1) * sizeof(T));
+        const int64_t n = of->n * of->parts, some = (i + 1) * of->parts;
+        const T *from = (const T *)of->from + i * n;
+        T *to = (T *)of->to + i * n;
+        for (int64_t j = 0; j < some; j++) to[j] = -from[j];
+        memset(to + some, 0, (size_t)(n - some) * sizeof(T));
     }
 }
 

@@ -1,6 +1,7 @@
-/* Triangular solves and factorisations of dense matrices, for float32 and float64: blocks of at
- * most FACTOR_BLOCK rows, and matrix products for the rest, which is most of the work. Called by
- * ops/linalg. Works on memory and strides, without tensors or ops. Compiled once per SIMD level.
+/* Triangular solves and factorisations of dense matrices, for float32 and float64, and except for
+ * QR complex64 and complex128: blocks of at most FACTOR_BLOCK rows, and matrix products for the
+ * rest, which is most of the work. Called by ops/linalg. Works on memory and strides, without
+ * tensors or ops. Compiled once per SIMD level.
  *
  * A product can add to its result, but not subtract from it. Therefore functions that overwrite a
  * matrix expect its negative.
@@ -17,13 +18,16 @@
 /* to = -from, n elements; `to` may be `from`. */
 void DF_SYM(df_negate)(df_dtype dtype, void *to, const void *from, int64_t n);
 
+/* x = conj(x), n elements; nothing if they are real. */
+void DF_SYM(df_conjugate)(df_dtype dtype, void *x, int64_t n);
+
 /* The first row of a row-major n x n matrix whose element on the diagonal is 0, or -1. */
 int64_t DF_SYM(df_zero_on_diagonal)(df_dtype dtype, int64_t n, const void *a);
 
 /* A triangular matrix, row-major. Elements of the other triangle are not read. */
 typedef struct {
     df_dtype dtype;
-    bool lower, transpose; /* of the stored matrix; it is used transposed */
+    bool lower, transpose; /* of the stored matrix; it is used transposed, not conjugated */
     bool unit;             /* the diagonal is 1 and is not read */
     int64_t n, ld;
     const void *a;
@@ -37,14 +41,16 @@ void DF_SYM(df_triangle_solve)(const df_triangle *t, int64_t k, void *b, int64_t
 /* Bytes of scratch memory; a multiple of 64. Only the sizes of `t` are read. */
 int64_t DF_SYM(df_triangle_workspace)(const df_triangle *t, int64_t k, bool lower_result);
 
-/* Writes the lower triangular L such that A = L L^T, n x n; the upper triangle of A is not read.
+/* Writes the lower triangular L such that A = L L^H, n x n; the upper triangle of A and imaginary
+ * parts of its diagonal are not read.
  * Returns -1, or the first row whose pivot is not positive (or is NaN), where it stops. */
 int64_t DF_SYM(df_cholesky)(df_dtype dtype, int64_t n, void *l, const void *a, void *workspace);
 int64_t DF_SYM(df_cholesky_workspace)(df_dtype dtype, int64_t n);
 
 /* Overwrites -A, m x n, with U and, below the diagonal, L without its diagonal of ones, such that
  * row i of L U is row rows[i] of A. Partial pivoting: the pivot is the first element of largest
- * absolute value; a NaN is a pivot if all other elements are 0. A column of zeros is left out.
+ * absolute value, |re| + |im| if it is complex; a NaN is a pivot if all other elements are 0. A
+ * column of zeros is left out.
  * Returns the sign of the permutation, 1 or -1. */
 int DF_SYM(df_lu)(df_dtype dtype, int64_t m, int64_t n, void *a, int32_t *rows, void *workspace);
 int64_t DF_SYM(df_lu_workspace)(df_dtype dtype, int64_t m, int64_t n);
@@ -61,8 +67,9 @@ int64_t DF_SYM(df_qr_workspace)(df_dtype dtype, int64_t m, int64_t n, int64_t co
 enum { STRIP_VECTORS = 3, STRIP_ROWS = 4 };
 
 /* A block of `rows` rows of op(A) X = B. The triangle is packed: element (i, j) of the lower
- * triangle at packed[j * FACTOR_BLOCK + i]. Element (i, j) of -B is at b + i * step + j *
- * column_step, in bytes; step may be negative. It is overwritten with X. */
+ * triangle at packed[j * FACTOR_BLOCK + i]; if it is complex, imaginary parts follow after all real
+ * parts. Element (i, j) of -B is at b + i * step + j * column_step, in bytes; step may be negative.
+ * It is overwritten with X. */
 typedef struct {
     df_dtype dtype;
     int64_t rows, k, step, column_step;
@@ -70,6 +77,9 @@ typedef struct {
     char *b;
 } df_block_solve;
 void DF_SYM(df_solve_block)(const df_block_solve *s);
+/* Bytes of a packed block of any dtype. */
+#define FACTOR_PARTS (1 + (DF_BUILT_C64 || DF_BUILT_C128))
+#define FACTOR_BLOCK_BYTES (FACTOR_BLOCK * FACTOR_BLOCK * FACTOR_PARTS * sizeof(double))
 
 /* C += op(A) op(B). */
 typedef struct {

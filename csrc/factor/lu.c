@@ -2,7 +2,7 @@
  * and a product for the right half, and the right half (S. Toledo, "Locality of reference in LU
  * decomposition with partial pivoting", 1997). Panels of few columns are factored in a transposed
  * copy, whose columns are contiguous. */
-#include "factor/factor.h"
+#include "factor/complex_blocks.h"
 #include "simd/lanes.h"
 
 enum { PANEL = 16, UNROLLED = 4 }; /* columns of a panel; vectors of a column at a time */
@@ -37,8 +37,10 @@ static char *element(const factoring *f, int64_t row, int64_t column)
 #endif
 #undef TEMPLATE
 
-/* Elements of a column of a panel: an odd number of cache lines, so that no power of two separates
- * the elements of a row. */
+static int64_t part_bytes(df_dtype dtype) { return df_dtypes[df_real_dtype(dtype)].bytes; }
+
+/* Elements of a column of a panel, or their real parts: an odd number of cache lines, so that no
+ * power of two separates the elements of a row. */
 static int64_t height_of(int64_t m, int64_t bytes)
 {
     return (df_ceil_div(m * bytes, 64) | 1) * 64 / bytes;
@@ -102,12 +104,22 @@ static void solve_right(factoring *f, int64_t begin, int64_t middle, int64_t end
     if (u.m > 0) DF_SYM(df_update_run)(f->dtype, &u, f->workspace);
 }
 
+static void factor_complex_panel(factoring *f, int64_t begin, int64_t end)
+{
+    const df_panel p = {.dtype = f->dtype, .rows = f->m - begin, .width = end - begin, .ld = f->n,
+                        .height = f->height, .a = element(f, begin, begin), .panel = f->panel,
+                        .swaps = f->swaps};
+    DF_SYM(df_lu_complex_panel)(&p);
+    for (int64_t j = 0; j < p.width; j++) f->swaps[j] += begin;
+}
+
 /* Factors columns [begin, end), at most m, from row `begin` on. The depth of the recursion is the
  * logarithm of the number of columns. */
 static void factor_columns(factoring *f, int64_t begin, int64_t end)
 {
     if (end - begin <= PANEL) {
-        (f->dtype == DF_F32 ? factor_panel_f32 : DF_HAS(F64, factor_panel_f64))(f, begin, end);
+        if (df_is_complex(f->dtype)) factor_complex_panel(f, begin, end);
+        else (f->dtype == DF_F32 ? factor_panel_f32 : DF_HAS(F64, factor_panel_f64))(f, begin, end);
         swap_rows(f, begin, end);
         return;
     }
@@ -119,7 +131,7 @@ static void factor_columns(factoring *f, int64_t begin, int64_t end)
 
 int DF_SYM(df_lu)(df_dtype dtype, int64_t m, int64_t n, void *a, int32_t *rows, void *workspace)
 {
-    const int64_t bytes = df_dtypes[dtype].bytes, height = height_of(m, bytes);
+    const int64_t bytes = df_dtypes[dtype].bytes, height = height_of(m, part_bytes(dtype));
     factoring f = {.dtype = dtype, .m = m, .n = n, .bytes = bytes, .a = a, .rows = rows, .sign = 1,
                    .panel = workspace, .height = height,
                    .workspace = (char *)workspace + PANEL * height * bytes};
@@ -151,5 +163,5 @@ int64_t DF_SYM(df_lu_workspace)(df_dtype dtype, int64_t m, int64_t n)
         const df_triangle t = triangle_of(&f, 0, m);
         most = df_max(most, DF_SYM(df_triangle_workspace)(&t, n - m, false));
     }
-    return df_ceil_div(PANEL * height_of(m, bytes) * bytes + most, 64) * 64;
+    return df_ceil_div(PANEL * height_of(m, part_bytes(dtype)) * bytes + most, 64) * 64;
 }

@@ -1,5 +1,5 @@
 /* Triangular systems: substitution within blocks of rows, and products for the rest. */
-#include "factor/factor.h"
+#include "factor/complex_blocks.h"
 #include "base/thread.h"
 #include "gemm/gemm.h"
 #include "simd/lanes.h"
@@ -20,6 +20,8 @@
 #endif
 #undef TEMPLATE
 
+static int64_t parts_of(df_dtype dtype) { return df_is_complex(dtype) ? 2 : 1; }
+
 /* --- negation --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -31,7 +33,9 @@ typedef struct {
 static void negate_task(void *context, int64_t begin, int64_t end)
 {
     const negation *of = context;
-    (of->dtype == DF_F32 ? negate_f32 : DF_HAS(F64, negate_f64))(of->to, of->from, begin, end);
+    const int64_t parts = parts_of(of->dtype);
+    (df_real_dtype(of->dtype) == DF_F32
+         ? negate_f32 : DF_HAS(F64, negate_f64))(of->to, of->from, begin * parts, end * parts);
 }
 
 void DF_SYM(df_negate)(df_dtype dtype, void *to, const void *from, int64_t n)
@@ -40,9 +44,18 @@ void DF_SYM(df_negate)(df_dtype dtype, void *to, const void *from, int64_t n)
     df_parallel_for(n, NEGATE_ELEMENTS, 0.1, negate_task, &of);
 }
 
+void DF_SYM(df_conjugate)(df_dtype dtype, void *x, int64_t n)
+{
+    for (int64_t i = 0; i < n && DF_BUILT_C64 && dtype == DF_C64; i++)
+        ((float *)x)[2 * i + 1] *= -1;
+    for (int64_t i = 0; i < n && DF_BUILT_C128 && dtype == DF_C128; i++)
+        ((double *)x)[2 * i + 1] *= -1;
+}
+
 int64_t DF_SYM(df_zero_on_diagonal)(df_dtype dtype, int64_t n, const void *a)
 {
-    return (dtype == DF_F32 ? find_zero_f32 : DF_HAS(F64, find_zero_f64))(n, a);
+    return (df_real_dtype(dtype) == DF_F32
+                ? find_zero_f32 : DF_HAS(F64, find_zero_f64))(n, a, parts_of(dtype));
 }
 
 /* --- products --------------------------------------------------------------------------------- */
@@ -71,14 +84,15 @@ int64_t DF_SYM(df_update_workspace)(df_dtype dtype, const df_update *u)
 static void strip_task(void *context, int64_t begin, int64_t end)
 {
     const df_block_solve *s = context;
-    (s->dtype == DF_F32 ? solve_strips_f32 : DF_HAS(F64, solve_strips_f64))(s, begin, end);
+    if (df_is_complex(s->dtype)) DF_SYM(df_solve_complex_strips)(s, begin, end);
+    else (s->dtype == DF_F32 ? solve_strips_f32 : DF_HAS(F64, solve_strips_f64))(s, begin, end);
 }
 
 void DF_SYM(df_solve_block)(const df_block_solve *s)
 {
-    const int64_t bytes = df_dtypes[s->dtype].bytes;
-    const int64_t width = STRIP_VECTORS * DF_VEC_BYTES / bytes;
-    const double macs = (double)s->rows * (double)(s->rows / 2 + 4) * (double)width;
+    const int64_t bytes = df_dtypes[s->dtype].bytes, parts = parts_of(s->dtype);
+    const int64_t width = (parts == 2 ? 2 : STRIP_VECTORS) * DF_VEC_BYTES / bytes;
+    const double macs = (double)(parts * s->rows) * (double)(s->rows / 2 + 4) * (double)width;
     df_parallel_for(df_ceil_div(s->k, width), 1, 0.5 * macs * (double)bytes / DF_VEC_BYTES,
                     strip_task, (void *)s);
 }
@@ -86,8 +100,16 @@ void DF_SYM(df_solve_block)(const df_block_solve *s)
 /* The solve proceeds down if op(A) is lower triangular, otherwise up. */
 static bool goes_down(const df_triangle *t) { return t->lower != t->transpose; }
 
+static bool few_columns(const df_triangle *t, int64_t k)
+{
+    return k <= FEW_COLUMNS && !df_is_complex(t->dtype);
+}
+
 /* Rows that are solved without products. */
-static int64_t block_of(int64_t k) { return k <= FEW_COLUMNS ? COLUMN_BLOCK : FACTOR_BLOCK; }
+static int64_t block_of(const df_triangle *t, int64_t k)
+{
+    return few_columns(t, k) ? COLUMN_BLOCK : FACTOR_BLOCK;
+}
 
 /* The end of the first half of rows [begin, end): whole blocks. */
 static int64_t middle_of(int64_t begin, int64_t end, int64_t block)
@@ -108,8 +130,8 @@ static df_update update_of(const df_triangle *t, int64_t begin, int64_t middle, 
 static int64_t rows_workspace(const df_triangle *t, int64_t begin, int64_t end, int64_t k,
                               bool lower_result)
 {
-    if (end - begin <= block_of(k)) return 0;
-    const int64_t middle = middle_of(begin, end, block_of(k));
+    if (end - begin <= block_of(t, k)) return 0;
+    const int64_t middle = middle_of(begin, end, block_of(t, k));
     const df_update u = update_of(t, begin, middle, end, lower_result ? middle : k, k);
     const int64_t most = df_max(rows_workspace(t, begin, middle, k, lower_result),
                                 rows_workspace(t, middle, end, k, lower_result));
@@ -135,13 +157,16 @@ static void solve_one_block(const solve *s, int64_t begin, int64_t end)
     const df_triangle *t = s->t;
     const bool down = goes_down(t);
     const int64_t bytes = df_dtypes[t->dtype].bytes, step = s->ld * bytes;
-    for (int64_t j = 0; j < s->k && s->k <= FEW_COLUMNS; j++)
-        (t->dtype == DF_F32 ? solve_column_f32
-                            : DF_HAS(F64, solve_column_f64))(t, begin, end, s->b + j * bytes, step);
-    if (s->k <= FEW_COLUMNS) return;
-    _Alignas(64) char packed[FACTOR_BLOCK * FACTOR_BLOCK * sizeof(double)];
-    (t->dtype == DF_F32 ? pack_triangle_f32
-                        : DF_HAS(F64, pack_triangle_f64))(t, begin, end, down, packed);
+    const bool few = few_columns(t, s->k), is_f32 = df_real_dtype(t->dtype) == DF_F32;
+    for (int64_t j = 0; j < s->k && few; j++)
+        (is_f32 ? solve_column_f32
+                : DF_HAS(F64, solve_column_f64))(t, begin, end, s->b + j * bytes, step);
+    if (few) return;
+    _Alignas(64) char packed[FACTOR_BLOCK_BYTES];
+    const int64_t parts = parts_of(t->dtype);
+    for (int64_t offset = 0; offset < parts; offset++)
+        (is_f32 ? pack_triangle_f32
+                : DF_HAS(F64, pack_triangle_f64))(t, begin, end, down, parts, offset, packed);
     const df_block_solve block = {.dtype = t->dtype, .rows = end - begin,
                                   .k = s->lower_result ? end : s->k, .packed = packed,
                                   .step = down ? step : -step,
@@ -153,12 +178,12 @@ static void solve_one_block(const solve *s, int64_t begin, int64_t end)
 /* Rows [begin, end) of the solution, recursively: one half, a product, and the other half. */
 static void solve_rows(const solve *s, int64_t begin, int64_t end)
 {
-    if (end - begin <= block_of(s->k)) {
+    if (end - begin <= block_of(s->t, s->k)) {
         solve_one_block(s, begin, end);
         return;
     }
     const df_triangle *t = s->t;
-    const int64_t middle = middle_of(begin, end, block_of(s->k));
+    const int64_t middle = middle_of(begin, end, block_of(t, s->k));
     const int64_t bytes = df_dtypes[t->dtype].bytes;
     const int64_t solved = goes_down(t) ? begin : middle, other = goes_down(t) ? middle : begin;
     const int64_t row = t->transpose ? solved : other, column = t->transpose ? other : solved;

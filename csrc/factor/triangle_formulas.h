@@ -10,23 +10,25 @@ static void FN(negate)(void *to, const void *from, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) y[i] = -x[i];
 }
 
-static int64_t FN(find_zero)(int64_t n, const void *a)
+static int64_t FN(find_zero)(int64_t n, const void *a, int64_t parts)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (((const T *)a)[i * (n + 1)] == 0) return i;
+    const T *x = a;
+    for (int64_t i = 0; i < n; i++, x += (n + 1) * parts)
+        if (x[0] == 0 && x[parts - 1] == 0) return i;
     return -1;
 }
 
 /* Packs rows [begin, end) of the diagonal of op(A) as a lower triangle: if the solve goes up, rows
- * and columns are numbered from the last one. */
+ * and columns are numbered from the last one. Elements have `parts` parts; the one at `offset` is
+ * packed. */
 static void FN(pack_triangle)(const df_triangle *t, int64_t begin, int64_t end, bool down,
-                              void *packed)
+                              int64_t parts, int64_t offset, void *packed)
 {
     const int64_t sign = down ? 1 : -1, first = down ? begin : end - 1, n = end - begin;
-    const int64_t row_step = sign * (t->transpose ? 1 : t->ld);
-    const int64_t column_step = sign * (t->transpose ? t->ld : 1);
-    const T *a = (const T *)t->a + first * (t->ld + 1);
-    T *to = packed;
+    const int64_t row_step = sign * parts * (t->transpose ? 1 : t->ld);
+    const int64_t column_step = sign * parts * (t->transpose ? t->ld : 1);
+    const T *a = (const T *)t->a + first * parts * (t->ld + 1) + offset;
+    T *to = (T *)packed + offset * FACTOR_BLOCK * FACTOR_BLOCK;
     if (t->transpose)
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = j; i < n; i++)
@@ -35,7 +37,7 @@ static void FN(pack_triangle)(const df_triangle *t, int64_t begin, int64_t end, 
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j <= i; j++)
                 to[j * FACTOR_BLOCK + i] = a[i * row_step + j * column_step];
-    for (int64_t j = 0; j < n && t->unit; j++) to[j * (FACTOR_BLOCK + 1)] = 1;
+    for (int64_t j = 0; j < n && t->unit; j++) to[j * (FACTOR_BLOCK + 1)] = offset ? 0 : 1;
 }
 
 /* Solves rows i to i + rows - 1 of a strip: x holds the solution of the rows before, and -B. */

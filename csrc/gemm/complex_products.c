@@ -39,7 +39,7 @@ void DF_SYM(df_gemm_of_parts)(const df_gemm *g, df_gemm *parts)
 
 typedef struct {
     void (*separate)(bool by_dots, int64_t k, int64_t step, const void *x, void *parts);
-    void (*join)(int64_t n, const void *by_re, const void *by_im, void *y, int64_t step);
+    void (*join)(bool add, int64_t n, const void *by_re, const void *by_im, void *y, int64_t step);
 } of_dtype;
 
 static const of_dtype OF_DTYPE[DF_N_DTYPES] = {
@@ -70,7 +70,7 @@ static void vector_task(void *context, int64_t begin, int64_t end)
     char *y = (char *)g->c + begin * job->y_step * job->bytes;
     double sums[2][2 * CHUNK] __attribute__((aligned(DF_ALIGNMENT)));
     df_gemm part = {.dtype = df_real_dtype(g->dtype), .transpose_a = !job->by_dots, .n = 1,
-                    .lda = 2 * job->ld, .ldb = 1};
+                    .lda = 2 * job->ld, .ldb = 1, .accumulate = job->by_dots && g->accumulate};
     part.m = job->by_dots ? n : 2 * n;
     part.k = job->by_dots ? 2 * g->k : g->k;
     part.a = job->matrix + begin * (job->by_dots ? job->ld : 1) * job->bytes;
@@ -80,7 +80,8 @@ static void vector_task(void *context, int64_t begin, int64_t end)
         part.c = job->by_dots ? y + i * job->bytes / 2 : (char *)sums[i];
         DF_SYM(df_gemv)(&part, 0, NULL);
     }
-    if (!job->by_dots) OF_DTYPE[g->dtype].join(n, sums[0], sums[1], y, job->y_step);
+    if (!job->by_dots)
+        OF_DTYPE[g->dtype].join(g->accumulate, n, sums[0], sums[1], y, job->y_step);
     if (!g->epilogue)
         return;
     if (job->is_row)

@@ -55,14 +55,16 @@ static void CN(separate_vector)(bool by_dots, int64_t k, int64_t step, const voi
     }
 }
 
-/* y = sums of rows weighted with the real parts of x, plus i times those with the imaginary
- * parts. */
-static void CN(join_sums)(int64_t n, const void *sums, const void *sums_im, void *out, int64_t step)
+/* y = sums of rows weighted with the real parts of x, plus i times those with the imaginary parts,
+ * plus y if `add`. */
+static void CN(join_sums)(bool add, int64_t n, const void *sums, const void *sums_im, void *out,
+                          int64_t step)
 {
     const T *by_re = sums, *by_im = sums_im;
     T *y = out;
     for (int64_t i = 0; i < 2 * n; i += 2, y += 2 * step) {
-        y[0] = by_re[i] - by_im[i + 1];
-        y[1] = by_re[i + 1] + by_im[i];
+        const T re = by_re[i] - by_im[i + 1], im = by_re[i + 1] + by_im[i];
+        y[0] = add ? y[0] + re : re;
+        y[1] = add ? y[1] + im : im;
     }
 }

@@ -31,7 +31,7 @@ typedef struct {
     bool packed_b; /* b was written by df_gemm_pack; transpose_b and ldb are ignored. No batch */
     df_gemm_fill fill_b; /* or NULL: of a B that is not stored in `dtype`. Then b is its context,
                           * transpose_b is true, m and n are at least 2, and there is no batch */
-    bool accumulate; /* C += op(A) op(B); not for 16-bit floats and complex numbers */
+    bool accumulate; /* C += op(A) op(B); not for 16-bit floats */
     int64_t m, n, k;
     const void *a, *b;
     void *c;

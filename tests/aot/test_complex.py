@@ -46,13 +46,28 @@ class Model(df.Module):
                 df.where(df.abs(y) > 1, y, 2j), df.cond(df.abs(x[0, 0]) > 1, lambda: x, lambda: -x))
 
 
+@df.function
+def equations(a, b):
+    """Functions of matrices, and gradients."""
+    with df.GradientTape() as tape:
+        tape.watch([a, b])
+        definite = df.matmul(a, a, adjoint_b=True) + df.eye(a.shape[0], dtype=a.dtype)
+        x = df.linalg.solve(a, b)
+        y = df.linalg.triangular_solve(df.linalg.cholesky(definite), x, adjoint=True)
+        loss = df.reduce_sum(df.square(df.abs(y)))
+    factors, rows = df.linalg.lu(a)
+    return (x, y, factors, rows, df.linalg.inv(a), df.linalg.det(a), *df.linalg.slogdet(a),
+            *tape.gradient(loss, [a, b]))
+
+
 @pytest.fixture
 def arguments(request):
     dtype = request.param
     model = Model(dtype)
     r = df.constant(np.random.default_rng(3).normal(size=5), model.real)
     x = values(dtype, 3, 5)
-    return {"train": (model.train, x, r), "inside": (model.inside, r), "move": (model.move, x)}
+    return {"train": (model.train, x, r), "inside": (model.inside, r), "move": (model.move, x),
+            "equations": (equations, values(dtype, 70, 70, seed=4), values(dtype, 70, 3, seed=5))}
 
 
 def bits(made):

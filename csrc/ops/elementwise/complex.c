@@ -1,6 +1,7 @@
 /* Complex numbers: construction, parts, and the tile functions of arithmetic. */
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
+#include "simd/complex_lanes.h"
 
 #define PIECE 256 /* numbers whose parts are separated on the stack */
 

@@ -1,6 +1,5 @@
 /* Formulas over vectors of complex numbers, each with its tile function. Included once per complex
  * dtype. */
-#include "simd/lanes_complex.h"
 
 DF_INLINE void FN(map_complex1)(int64_t n, T *out, const T *x, Z (*f)(Z))
 {

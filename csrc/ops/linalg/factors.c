@@ -1,4 +1,4 @@
-/* cholesky: the lower triangular L such that L L^T is the input. lu: the LU factors of matrices
+/* cholesky: the lower triangular L such that L L^H is the input. lu: the LU factors of matrices
  * with permuted rows. qr: orthogonal and upper triangular factors. */
 #include "factor/factor.h"
 #include "ops/linalg/matrices.h"
@@ -85,6 +85,7 @@ static df_status infer_qr(const df_call *call, df_error *err)
     const df_tensor *x = call->in[0];
     df_status status = DF_SYM(df_check_matrices)(call, 0, false, err);
     if (status != DF_OK) return status;
+    if (df_is_complex(x->dtype)) return df_fail_dtype(call, 0, "float32 or float64", err);
     int64_t shape[DF_MAX_NDIM];
     for (int d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     shape[x->ndim - 1] = q_columns(call);

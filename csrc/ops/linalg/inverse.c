@@ -29,7 +29,8 @@ static int64_t scratch_bytes(const df_tensor *x, bool solves)
 /* The factors of a matrix in scratch memory. */
 typedef struct {
     df_dtype dtype;
-    int64_t n;
+    bool is_f32; /* the parts */
+    int64_t n, parts;
     char *factors, *rest;
     int32_t *rows;
     int sign;
@@ -38,7 +39,8 @@ typedef struct {
 static factored factor(const df_tensor *x, int64_t index, void *workspace)
 {
     const int64_t n = matrix_rows(x), bytes = df_dtypes[x->dtype].bytes;
-    factored f = {.dtype = x->dtype, .n = n, .factors = workspace};
+    factored f = {.dtype = x->dtype, .is_f32 = df_real_dtype(x->dtype) == DF_F32, .n = n,
+                  .parts = df_is_complex(x->dtype) ? 2 : 1, .factors = workspace};
     f.rows = (int32_t *)(f.factors + matrix_bytes(n, n, bytes));
     f.rest = (char *)f.rows + matrix_bytes(1, n, sizeof(int32_t));
     DF_SYM(df_negate)(x->dtype, f.factors, matrix_at(x, index), n * n);
@@ -80,12 +82,12 @@ static int64_t invert(const df_call *call, int64_t index, void *workspace)
                                .a = f.factors};
     df_triangle upper = lower;
     upper.lower = upper.unit = false;
-    (f.dtype == DF_F32 ? negative_identity_f32 : DF_HAS(F64, negative_identity_f64))(n, out);
+    (f.is_f32 ? negative_identity_f32 : DF_HAS(F64, negative_identity_f64))(n, f.parts, out);
     DF_SYM(df_triangle_solve)(&lower, n, out, n, true, f.rest);
     DF_SYM(df_negate)(f.dtype, out, out, n * n);
     DF_SYM(df_triangle_solve)(&upper, n, out, n, false, f.rest);
-    (f.dtype == DF_F32 ? permute_columns_f32
-                       : DF_HAS(F64, permute_columns_f64))(n, out, f.rows, f.rest);
+    (f.is_f32 ? permute_columns_f32
+              : DF_HAS(F64, permute_columns_f64))(n, f.parts, out, f.rows, f.rest);
     return -1;
 }
 
@@ -105,16 +107,17 @@ static df_status infer_det(const df_call *call, df_error *err)
 {
     const df_tensor *x = call->in[0];
     df_status status = DF_SYM(df_check_matrices)(call, 0, true, err);
-    for (int i = 0; status == DF_OK && i < call->n_out; i++)
-        status = df_tensor_set(call->out[i], x->dtype, x->ndim - 2, x->shape, call->op->name, err);
+    for (int i = 0; status == DF_OK && i < call->n_out; i++) /* the logarithm is real */
+        status = df_tensor_set(call->out[i], i ? df_real_dtype(x->dtype) : x->dtype,
+                               x->ndim - 2, x->shape, call->op->name, err);
     return status;
 }
 
 static int64_t det_one(const df_call *call, int64_t index, void *workspace)
 {
     const factored f = factor(call->in[0], index, workspace);
-    (f.dtype == DF_F32 ? det_f32 : DF_HAS(F64, det_f64))(f.n, f.factors, f.sign,
-                                                         call->out[0]->data, index);
+    (f.is_f32 ? det_f32 : DF_HAS(F64, det_f64))(f.n, f.parts, f.factors, f.sign,
+                                                call->out[0]->data, index);
     return -1;
 }
 
@@ -131,8 +134,8 @@ DF_OP(det) = {MATRIX_OP(det), .n_in = 1, .n_out = 1, .cannot_fail = true};
 static int64_t slogdet_one(const df_call *call, int64_t index, void *workspace)
 {
     const factored f = factor(call->in[0], index, workspace);
-    (f.dtype == DF_F32 ? slogdet_f32 : DF_HAS(F64, slogdet_f64))(
-        f.n, f.factors, f.sign, call->out[0]->data, call->out[1]->data, index);
+    (f.is_f32 ? slogdet_f32 : DF_HAS(F64, slogdet_f64))(
+        f.n, f.parts, f.factors, f.sign, call->out[0]->data, call->out[1]->data, index);
     return -1;
 }
 

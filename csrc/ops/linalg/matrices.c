@@ -82,8 +82,9 @@ df_status DF_SYM(df_matrices_run)(const matrix_batch *batch, df_error *err)
 df_status DF_SYM(df_check_matrices)(const df_call *call, int input, bool square, df_error *err)
 {
     const df_tensor *x = call->in[input];
-    if (x->dtype != DF_F32 && x->dtype != DF_F64)
-        return df_fail_dtype(call, input, "float32 or float64", err);
+    const df_dtype parts = df_real_dtype(x->dtype);
+    if (parts != DF_F32 && parts != DF_F64)
+        return df_fail_dtype(call, input, "float32, float64, complex64 or complex128", err);
     if (x->ndim >= 2) {
         const int64_t m = matrix_rows(x), n = matrix_columns(x);
         if (!square || m == n || m == DF_UNKNOWN || n == DF_UNKNOWN) return DF_OK;

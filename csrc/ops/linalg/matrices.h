@@ -30,7 +30,7 @@ static inline int64_t matrix_bytes(int64_t m, int64_t n, int64_t bytes)
     return all / 64 * 64;
 }
 
-/* Checks that input `input` consists of float32 or float64 matrices. */
+/* Checks that input `input` consists of matrices of float32, float64, complex64 or complex128. */
 df_status DF_SYM(df_check_matrices)(const df_call *call, int input, bool square, df_error *err);
 /* Checks inputs a, square matrices, and b, of equal shapes except for the last dimension. */
 df_status DF_SYM(df_check_equations)(const df_call *call, int a, int b, df_error *err);

@@ -34,7 +34,9 @@ static int64_t solve_triangle(const df_call *call, int64_t index, void *workspac
     if (zero >= 0) return zero;
     char *out = matrix_at(call->out[0], index);
     DF_SYM(df_negate)(t.dtype, out, matrix_at(call->in[1], index), t.n * k);
+    if (t.transpose) DF_SYM(df_conjugate)(t.dtype, out, t.n * k); /* A^H X = B, A^T X* = B* */
     DF_SYM(df_triangle_solve)(&t, k, out, k, false, workspace);
+    if (t.transpose) DF_SYM(df_conjugate)(t.dtype, out, t.n * k);
     return -1;
 }
 
@@ -96,9 +98,11 @@ static int64_t solve_one(const df_call *call, int64_t index, void *workspace)
         DF_SYM(df_negate)(b->dtype, x + i * k * bytes, from + (adjoint ? i : rows[i]) * k * bytes,
                           k);
     workspace = (char *)workspace + (adjoint ? matrix_bytes(n, k, bytes) : 0);
+    if (adjoint) DF_SYM(df_conjugate)(b->dtype, x, n * k); /* A^H X = B, A^T X* = B* */
     DF_SYM(df_triangle_solve)(adjoint ? &upper : &lower, k, x, k, false, workspace);
     DF_SYM(df_negate)(b->dtype, x, x, n * k);
     DF_SYM(df_triangle_solve)(adjoint ? &lower : &upper, k, x, k, false, workspace);
+    if (adjoint) DF_SYM(df_conjugate)(b->dtype, x, n * k);
     for (int64_t i = 0; i < n && adjoint; i++)
         memcpy(out + rows[i] * k * bytes, x + i * k * bytes, (size_t)(k * bytes));
     return -1;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dualflow import dtypes
 from dualflow._core import Tensor, apply, smaller
 from dualflow.errors import UnimplementedError
 from dualflow.gradient_registry import gradient
@@ -53,23 +52,17 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     [[2.0, 0.0], [1.0, 2.0]]
     """
     x = matrices("cholesky", input, True)
-    if x.dtype.kind == "complex":
-        return _complex_cholesky(x, name=name)
     return like(apply("cholesky", x, name=name), input)
 
 
 @gradient("cholesky", saves="output")
-def _cholesky_gradient(g, y, x):
+def _(g, y, x):
     """I. Murray, "Differentiation of the Cholesky decomposition", 2016, equation 10."""
     product = band_part(matmul(y, g, adjoint_a=True), -1, 0)
     middle = product - 0.5 * band_part(product, 0, 0)
     left = triangular_solve(y, middle, adjoint=True)
     whole = turned(triangular_solve(y, turned(left), adjoint=True))
     return 0.5 * (whole + turned(whole))
-
-
-_complex_cholesky = register_op("cholesky", lambda x: linalg.complex_kernels.cholesky(x.numpy()),
-                                gradient=_cholesky_gradient)
 
 
 def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -88,7 +81,8 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
 
     Notes
     -----
-    Partial pivoting. There are gradients for square matrices that are not singular.
+    Partial pivoting, by the absolute value, or the sum of those of the parts of complex numbers, as
+    in LAPACK. There are gradients for square matrices that are not singular.
 
     Examples
     --------
@@ -98,14 +92,12 @@ def lu(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     ([[2.0, 2.0], [0.5, 1.0]], [1, 0])
     """
     x = matrices("lu", input)
-    if x.dtype.kind == "complex":
-        return _complex_lu(x, name=name)
     factors, p = apply("lu", x, name=name)
     return like(factors, input), p
 
 
 @gradient("lu", saves="output")
-def _lu_gradient(g, ys, x):
+def _(g, ys, x):
     """F. de Hoog, R. Anderssen and M. Lukas, "Differentiation of matrix functionals using
     triangular factorization", 2011: P times the gradient is
     ``inv(L.T) @ (tril(L.T @ gL, -1) + triu(gU @ U.T)) @ inv(U.T)``, with adjoints for .T."""
@@ -124,10 +116,6 @@ def _lu_gradient(g, ys, x):
     whole = turned(triangular_solve(upper, turned(left), lower=False))
     return gather(whole, argsort(rows), axis=-2, batch_dims=rows.ndim - 1)
 
-
-_complex_lu = register_op("lu", lambda x: linalg.complex_kernels.lu(x.numpy()),
-                          gradient=_lu_gradient,
-                          infer=lambda x: [x, (x.shape[:-1], dtypes.int32)])
 
 
 def qr(input: TensorLike, full_matrices: bool = False,

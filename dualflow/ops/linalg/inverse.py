@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dualflow._core import Tensor, apply
 from dualflow.gradient_registry import gradient
-from dualflow.ops import linalg
-from dualflow.ops.control_flow.registered import register_op
 from dualflow.ops.elementwise.complex import complex, conj, imag
 from dualflow.ops.linalg.matmul import matmul
 from dualflow.ops.linalg.matrices import like, matrices, turned
@@ -43,18 +41,12 @@ def inv(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Te
     """
     x = matrices("inv", input, True)
     x = turned(x) if adjoint else x
-    if x.dtype.kind == "complex":
-        return _complex_inv(x, name=name)
     return like(apply("inv", x, name=name), input)
 
 
 @gradient("inv", saves="output")
-def _inv_gradient(g, y, x):
+def _(g, y, x):
     return -matmul(y, matmul(g, y, adjoint_b=True), adjoint_a=True)
-
-
-_complex_inv = register_op("inv", lambda x: linalg.complex_kernels.inv(x.numpy()),
-                           gradient=_inv_gradient)
 
 
 def det(input: TensorLike, name: str | None = None) -> Tensor:
@@ -81,18 +73,12 @@ def det(input: TensorLike, name: str | None = None) -> Tensor:
     8.0
     """
     x = matrices("det", input, True)
-    if x.dtype.kind == "complex":
-        return _complex_det(x, name=name)
     return like(apply("det", x, name=name), input)
 
 
 @gradient("det", saves="both")
-def _det_gradient(g, y, x):
+def _(g, y, x):
     return (g * conj(y))[..., None, None] * turned(inv(x))
-
-
-_complex_det = register_op("det", lambda x: linalg.lapack.lapack("det", "det", x.numpy()),
-                           gradient=_det_gradient, infer=lambda x: (x.shape[:-2], x.dtype))
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -117,23 +103,14 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     (-1.0, 2.0794)
     """
     x = matrices("slogdet", input, True)
-    if x.dtype.kind == "complex":
-        return _complex_slogdet(x, name=name)
     return like(tuple(apply("slogdet", x, name=name)), input)
 
 
-@gradient("slogdet", saves="inputs")
-def _(g, y, x):
-    return g[1][..., None, None] * turned(inv(x))
-
-
-def _complex_slogdet_gradient(g, ys, x):
+@gradient("slogdet", saves="both")
+def _(g, ys, x):
     """The real part of ``trace(inv(x) @ dx)`` changes the logarithm, the imaginary part turns the
     sign."""
-    return complex(g[1], imag(g[0] * conj(ys[0])))[..., None, None] * turned(inv(x))
-
-
-_complex_slogdet = register_op(
-    "slogdet", lambda x: tuple(linalg.lapack.lapack("slogdet", "slogdet", x.numpy())),
-    gradient=_complex_slogdet_gradient,
-    infer=lambda x: [(x.shape[:-2], x.dtype), (x.shape[:-2], x.dtype.real_dtype)])
+    slope = g[1]
+    if x.dtype.is_complex:
+        slope = complex(slope, imag(g[0] * conj(ys[0])))
+    return slope[..., None, None] * turned(inv(x))

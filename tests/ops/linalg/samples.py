@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.ops.case import sample
+from tests.ops.case import FIELD, sample
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,12 @@ class regular(sample):
 
 @dataclass(frozen=True)
 class definite(sample):
-    """Return matrices that are symmetric and positive definite."""
+    """Return matrices that are symmetric or Hermitian, and positive definite."""
 
     def draw(self, rng, dtype):
         x = super().draw(rng, dtype)
-        return (x @ np.swapaxes(x, -1, -2) + x.shape[-1] * np.eye(x.shape[-1])).astype(dtype)
+        return (x @ np.swapaxes(x, -1, -2).conj() + x.shape[-1] * np.eye(x.shape[-1])).astype(dtype)
 
 
 NEAR = {"rel": 1e-5, "edges": False, "signed_zero": False}
+BOTH = {"dtypes": FIELD, **NEAR}        # real and complex matrices

@@ -130,6 +130,8 @@ TABLE = {
     "lstsq regularized": (lambda a, b: L.lstsq(a, b, 0.3), lambda a, b: np.linalg.solve(
         adj(a) @ a + 0.3 * np.eye(5), adj(a) @ b), [WIDE, RHS[:, :3]]),
     "lu": (lambda x: L.lu(x)[0], np_lu, [DIAGONAL]),
+    "lu of permuted rows": (lambda x: L.lu(x)[0], lambda x: np_lu(x[:, [1, 3, 0, 2]]),
+                            [DIAGONAL[:, [2, 0, 3, 1]]]),
     "qr tall": (of_qr, np_qr, [TALL]),
     "qr square": (of_qr, np_qr, [SQUARE]),
     "svd tall": (of_svd, np_svd, [TALL]),
@@ -146,6 +148,9 @@ TABLE = {
     "norm 1": (lambda x: L.norm(x, 1, [1, 2]), lambda x: np.linalg.norm(x, 1, (1, 2)), [TALL]),
     "norm inf": (lambda x: L.norm(x, np.inf, [1, 2]), lambda x: np.linalg.norm(x, np.inf, (1, 2)),
                  [TALL]),
+    "norm": (L.norm, np.linalg.norm, [TALL]),
+    "norm of matrices": (lambda x: L.norm(x, "fro", [1, 2]),
+                         lambda x: np.linalg.norm(x, "fro", (1, 2)), [TALL]),
     "norm 3": (lambda x: L.norm(x, 3., 1), lambda x: np.linalg.norm(x, 3., 1), [TALL]),
     "normalize": (lambda x: L.normalize(x, 1, 1)[0],
                   lambda x: x / abs(x).sum(1, keepdims=True), [TALL]),
@@ -269,6 +274,19 @@ def test_gradients(name, order):
         up, down = (f(*[df.constant(x + h * d) for x, d in zip(inputs, directions, strict=True)])
                     .item() for h in (1e-5, -1e-5))
         assert abs(got - (up - down) / 2e-5) < 2e-6 * (1 + abs(got) + abs(up))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "slogdet", "solve", "lu",
+                                  "triangular_solve False True"])
+def test_programs_with_kernels_call_no_python(name):
+    function, _, inputs = TABLE[name]
+
+    def call(*tensors):
+        return slopes(lambda *xs: weighted(leaves(function(*xs))), list(tensors))
+
+    tensors = [df.constant(x) for x in inputs]
+    names = {node.op.name for node in df.function(call).graph_for(*tensors).get_operations()}
+    assert "host_compute" not in names and len(names) > 3
 
 
 def test_unknown_sizes_of_matrices():

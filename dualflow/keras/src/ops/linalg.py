@@ -100,6 +100,11 @@ def qr(x: Any, mode: Any = "reduced") -> Any:
     return df.linalg.qr(x, full_matrices=mode == "complete")
 
 
+def eig(x: Any) -> Any:
+    x, = _floats(x)
+    return df.linalg.eig(x)
+
+
 def eigh(x: Any) -> Any:
     x, = _floats(x)
     return df.linalg.eigh(x)
