@@ -38,7 +38,8 @@ DF_INLINE V FN(times)(V z, FN(factor) w)
 
 /* --- butterflies ------------------------------------------------------------------------------ */
 
-/* Rows of a butterfly: `count` elements, a multiple of LANES, of rows x + j xs and y + k ys. */
+/* Rows of a butterfly: `count` elements, a multiple of LANES, of rows x + j xs and y + k ys. Passed
+ * by address: a copy on the stack waits for all stores before it. */
 typedef struct {
     int64_t count;
     const T *x;
@@ -48,8 +49,9 @@ typedef struct {
     const T *turns; /* radix - 1 factors of the results after the first, or NULL: 1 */
 } FN(rows);
 
-DF_NOINLINE void FN(two)(FN(rows) r)
+DF_NOINLINE void FN(two)(const FN(rows) *rows)
 {
+    const FN(rows) r = *rows;
     for (int64_t i = 0; i < r.count; i += LANES) {
         const V a = FN(load)(r.x + i), b = FN(load)(r.x + r.xs + i);
         V c = a - b;
@@ -60,8 +62,9 @@ DF_NOINLINE void FN(two)(FN(rows) r)
 }
 
 /* `quarter`: the lanes that change their sign in the product with the root of order 4. */
-DF_NOINLINE void FN(four)(FN(rows) r, M quarter)
+DF_NOINLINE void FN(four)(const FN(rows) *rows, M quarter)
 {
+    const FN(rows) r = *rows;
     const T ones[6] = {1, 0, 1, 0, 1, 0}, *w = r.turns ? r.turns : ones;
     const FN(factor) p = FN(one_factor)(w), q = FN(one_factor)(w + 2), s = FN(one_factor)(w + 4);
     for (int64_t i = 0; i < r.count; i += LANES) {
@@ -120,8 +123,9 @@ DF_INLINE void FN(butterfly)(const FN(rows) *r, int64_t i, int radix, const T *r
     }
 }
 
-DF_NOINLINE void FN(odd)(FN(rows) r, int radix, const T *roots)
+DF_NOINLINE void FN(odd)(const FN(rows) *rows, int radix, const T *roots)
 {
+    const FN(rows) r = *rows;
     int64_t i = 0;
     for (; radix == 3 && i < r.count; i += LANES) FN(butterfly)(&r, i, 3, roots);
     for (; radix == 5 && i < r.count; i += LANES) FN(butterfly)(&r, i, 5, roots);
@@ -164,9 +168,9 @@ DF_NOINLINE void FN(passes)(const df_fourier_step *step, bool inverse, int64_t c
             FN(rows) r = {joined * c, x + p * s * xs, s * m * xs, out + p * s * radix * out_step,
                           s * out_step, p ? turns : NULL};
             for (int64_t q = 0; q < s; q += joined, r.x += xs, r.y += out_step) {
-                if (radix == 4) FN(four)(r, quarter);
-                else if (radix == 2) FN(two)(r);
-                else FN(odd)(r, radix, roots_of_radix);
+                if (radix == 4) FN(four)(&r, quarter);
+                else if (radix == 2) FN(two)(&r);
+                else FN(odd)(&r, radix, roots_of_radix);
             }
         }
         s *= radix;
