@@ -59,7 +59,18 @@ def fft(x: TensorLike, /, *, n: int | None = None, axis: int = -1,
 
 def ifft(x: TensorLike, /, *, n: int | None = None, axis: int = -1,
          norm: str = "backward") -> Tensor:
-    """Return the inverse transform along an axis. Parameters are as in `fft`.
+    """Return the inverse transform along an axis.
+
+    Parameters
+    ----------
+    x : array, complex
+        Real numbers are cast.
+    n, axis, norm
+        As in `fft`.
+
+    Returns
+    -------
+    array, complex
 
     Examples
     --------
@@ -99,7 +110,18 @@ def fftn(x: TensorLike, /, *, s: Sequence[int] | None = None, axes: Sequence[int
 
 def ifftn(x: TensorLike, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
           norm: str = "backward") -> Tensor:
-    """Return the inverse transform along several axes. Parameters are as in `fftn`.
+    """Return the inverse transform along several axes.
+
+    Parameters
+    ----------
+    x : array, complex
+        Real numbers are cast.
+    s, axes, norm
+        As in `fftn`.
+
+    Returns
+    -------
+    array, complex
 
     Examples
     --------
@@ -162,7 +184,15 @@ def rfftn(x: TensorLike, /, *, s: Sequence[int] | None = None, axes: Sequence[in
           norm: str = "backward") -> Tensor:
     """Return `rfft` along the last of several axes, then `fft` along the others.
 
-    Parameters are as in `fftn`, for real `x`.
+    Parameters
+    ----------
+    x : array, real
+    s, axes, norm
+        As in `fftn`.
+
+    Returns
+    -------
+    array, complex
 
     Examples
     --------
@@ -177,8 +207,15 @@ def irfftn(x: TensorLike, /, *, s: Sequence[int] | None = None, axes: Sequence[i
            norm: str = "backward") -> Tensor:
     """Return the real numbers whose `rfftn` is `x`.
 
-    Parameters are as in `fftn`. By default, the last axis has ``2 * (m - 1)`` results, where m is
-    its size.
+    Parameters
+    ----------
+    x : array, complex
+    s, axes, norm
+        As in `fftn`. By default, the last axis has ``2 * (m - 1)`` results, where m is its size.
+
+    Returns
+    -------
+    array, real
 
     Examples
     --------
@@ -282,7 +319,18 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None,
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None,
              device: Any = None) -> Tensor:
-    """Return the frequencies of the ``n // 2 + 1`` points of `rfft`. Parameters are as in `fftfreq`.
+    """Return the frequencies of the ``n // 2 + 1`` points of `rfft`.
+
+    Parameters
+    ----------
+    n : int
+        Number of points before the transform.
+    d, dtype, device
+        As in `fftfreq`.
+
+    Returns
+    -------
+    array, shape (n // 2 + 1,)
 
     Examples
     --------
@@ -294,7 +342,17 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None,
 
 
 def fftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """Move frequency 0 from the start of each axis to its centre; by default of all axes.
+    """Move frequency 0 from the start of each axis to its centre.
+
+    Parameters
+    ----------
+    x : array
+    axes : int or sequence of ints, optional
+        By default all.
+
+    Returns
+    -------
+    array, shape and dtype of `x`
 
     Examples
     --------
@@ -307,6 +365,16 @@ def fftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Te
 
 def ifftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """Move frequency 0 from the centre of each axis to its start, the inverse of `fftshift`.
+
+    Parameters
+    ----------
+    x : array
+    axes : int or sequence of ints, optional
+        By default all.
+
+    Returns
+    -------
+    array, shape and dtype of `x`
 
     Examples
     --------
