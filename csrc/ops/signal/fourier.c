@@ -128,14 +128,14 @@ static df_dtype dtype_of(const df_tensor *x)
     return x->dtype == DF_F32 ? DF_C64 : x->dtype == DF_F64 ? DF_C128 : x->dtype;
 }
 
-static df_status infer_real(const df_call *call, df_error *err)
+DF_ONCE(df_status, infer_rfft, (const df_call *call, df_error *err))
 {
     const df_tensor *x = call->in[0];
     const bool inverse = call->attrs[INVERSE].i;
     const int64_t n = call->attrs[POINTS].i, last = x->ndim ? x->shape[x->ndim - 1] : 0;
     const int64_t want = inverse ? n / 2 + 1 : n;
     int64_t shape[DF_MAX_NDIM];
-    if (df_is_complex(x->dtype) != inverse || !kernels_of[dtype_of(x)].transform_blocks)
+    if (df_is_complex(x->dtype) != inverse || !df_is_complex(dtype_of(x)))
         return df_fail_dtype(call, 0, inverse ? "complex64 or complex128" : "float32 or float64",
                              err);
     if (n != DF_OPEN && n < 1)
@@ -162,7 +162,7 @@ static bool divides_columns(const job *j)
 
 /* Completes the description of a run of transforms of n points. False if the bytes of its memory
  * cannot be counted. */
-static bool describe_run(const df_call *call, job *j, int64_t n, int64_t columns)
+DF_ONCE(bool, describe_fourier_run, (const df_call *call, job *j, int64_t n, int64_t columns))
 {
     const df_dtype dtype = dtype_of(call->in[0]);
     const int64_t norm = call->attrs[NORM].i, length = j->points && n % 2 == 0 ? n / 2 : n;
@@ -181,7 +181,7 @@ static bool describe_run(const df_call *call, job *j, int64_t n, int64_t columns
     return true;
 }
 
-static bool describe_fft(const df_call *call, job *j)
+DF_ONCE(bool, describe_fft, (const df_call *call, job *j))
 {
     const df_tensor *x = call->in[0];
     int axis = 0;
@@ -189,20 +189,21 @@ static bool describe_fft(const df_call *call, job *j)
     df_normalize_axis(call->attrs[AXIS].i, x->ndim, call->op->name, &axis, &never);
     const df_span span = df_span_of(x, axis, axis);
     *j = (job){.outer = span.outer};
-    return describe_run(call, j, span.n, span.inner);
+    return describe_fourier_run(call, j, span.n, span.inner);
 }
 
-static bool describe_rfft(const df_call *call, job *j)
+DF_ONCE(bool, describe_rfft, (const df_call *call, job *j))
 {
     const df_tensor *x = call->in[0];
     const int64_t n = call->attrs[POINTS].i, inverse = call->attrs[INVERSE].i;
     const double adjoint = !call->attrs[ADJOINT].i ? 1 : inverse ? 0.5 : 2;
     *j = (job){.outer = x->size / x->shape[x->ndim - 1], .points = n,
                .factor = n % 2 || inverse ? adjoint : adjoint / 2};
-    return describe_run(call, j, n, 1);
+    return describe_fourier_run(call, j, n, 1);
 }
 
-static int64_t workspace_of(const df_call *call, bool (*describe)(const df_call *, job *))
+DF_ONCE(int64_t, fourier_workspace,
+        (const df_call *call, bool (*describe)(const df_call *, job *)))
 {
     job j;
     if (call->in[0]->size <= 0) return 0;
@@ -278,8 +279,15 @@ static df_status run(const df_call *call, bool (*describe)(const df_call *, job 
     return DF_OK;
 }
 
-static int64_t workspace_fft(const df_call *call) { return workspace_of(call, describe_fft); }
-static int64_t workspace_rfft(const df_call *call) { return workspace_of(call, describe_rfft); }
+static int64_t workspace_fft(const df_call *call)
+{
+    return fourier_workspace(call, describe_fft);
+}
+
+static int64_t workspace_rfft(const df_call *call)
+{
+    return fourier_workspace(call, describe_rfft);
+}
 
 static df_status run_fft(const df_call *call, df_error *err)
 {
@@ -318,5 +326,5 @@ DF_OP(fft) = {.name = "fft", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs
 DF_OP(rfft) = {.name = "rfft", .kind = DF_GENERAL, .n_in = 1, .n_out = 1, .n_attrs = 4,
                .attrs = {{"n", DF_ATTR_INT, .open = true}, {"inverse", DF_ATTR_BOOL},
                          {"norm", DF_ATTR_INT}, {"adjoint", DF_ATTR_BOOL}},
-               .infer = infer_real, .workspace = workspace_rfft, .run = run_rfft,
+               .infer = infer_rfft, .workspace = workspace_rfft, .run = run_rfft,
                .flops = flops_rfft};
