@@ -49,14 +49,14 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         *CSRC.glob("ops/indexing/*.c"),
         *[CSRC / f"ops/elementwise/{name}.c" for name in (
             "cast", "complex_math", "gamma")],
-        CSRC / "ops/signal/fourier.c", CSRC / "ops/nn/batch_norm.c",
+        CSRC / "ops/nn/batch_norm.c",
         CSRC / "ops/reduction/cumulative.c", CSRC / "ops/reduction/reduce_arg.c",
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
 # Compiled with -O2: their time is that of loops of intrinsics that they unroll themselves.
 PLAIN = [CSRC / "conv/integers.c", CSRC / "gemm/bytes.c", CSRC / "gemm/complex_products.c",
          CSRC / "gemm/gemv_bytes.c",
-         CSRC / "ops/conv/convolution_int32.c"]
+         CSRC / "ops/conv/convolution_int32.c", CSRC / "ops/signal/fourier.c"]
 # The baseline level is for CPUs older than 2013 and for emulators. There, convolutions are compiled
 # with -O2, which makes them no slower, and files that take at most a fifth longer if they are
 # compiled for size, so that a wheel is 80 kB smaller. The files ops/nn/c*.c (ctc) exist only there.

@@ -330,6 +330,8 @@ OTHERS = {
     "slogdet": lambda: ([positive_definite()], {}),
     "fft": lambda: ([df.cast(floats(64, 1024), "complex64")],
                     {"axis": 1, "inverse": False, "norm": 0}),
+    "rfft": lambda: ([floats(64, 1024)],
+                     {"n": 1024, "inverse": False, "norm": 0, "adjoint": False}),
     "sort": matrix(descending=False),
     "argsort": matrix(descending=False),
     "top_k": matrix(k=10),

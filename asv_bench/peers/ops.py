@@ -215,6 +215,15 @@ REDUCTIONS = [
     *[row for rows, sizes in (("1", (1_024, 1 << 20)), ("64", (65_536,))) for row in op(
         f"fft of {rows} rows", "x", sizes=sizes, dualflow=f"df.signal.fft(x.reshape({rows}, -1))",
         torch=f"torch.fft.fft(x.reshape({rows}, -1))", jax=f"jnp.fft.fft(x.reshape({rows}, -1))")],
+    *op("rfft of 64 rows", "x", (65_536,), dualflow="df.signal.rfft(x.reshape(64, -1))",
+        torch="torch.fft.rfft(x.reshape(64, -1))", jax="jnp.fft.rfft(x.reshape(64, -1))"),
+    *op("irfft of 64 rows", "x", (65_664,), dualflow="df.signal.irfft(x.reshape(64, -1))",
+        torch="torch.fft.irfft(x.reshape(64, -1))", jax="jnp.fft.irfft(x.reshape(64, -1))"),
+    *op("rfft2d", "m", dualflow="df.signal.rfft2d(m)", torch="torch.fft.rfft2(m)",
+        jax="jnp.fft.rfft2(m)"),
+    *op("stft", "x", dualflow="df.signal.stft(x, 256, 128)",
+        torch="torch.stft(x, 256, 128, window=torch.hann_window(256), center=False, "
+        "return_complex=True)"),
     *op("cumsum of all", "x", dualflow="df.cumsum(x)", torch="torch.cumsum(x, 0)",
         jax="jnp.cumsum(x)"),
 ]

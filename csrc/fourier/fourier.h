@@ -45,12 +45,14 @@ typedef struct {
     df_dtype dtype; /* of the elements, complex */
     bool inverse, chirp; /* chirp: by a convolution of length m */
     bool gathers;   /* several single columns, copied next to each other */
+    bool pairs;     /* the elements are pairs of 2 n real numbers */
     double scale;   /* factor of the results */
     int n_steps;
     df_fourier_step step[2];
     df_roots roots;       /* of order m */
     const void *turns;    /* two steps: roots[k t], row k of step 0, column t < step[0].width */
     const void *chirps;   /* of rows j < n: exp(-pi i j^2 / n), conjugated if inverse */
+    const void *halves;   /* pairs: -i exp(-pi i k / n), k <= n / 2, conjugated if inverse */
     void *filter;         /* m factors of the transformed input of the convolution, filled by the
                            * caller */
     int64_t roots_bytes, table_bytes; /* of `roots`; of all tables */
@@ -77,6 +79,8 @@ static inline int64_t df_fourier_middle(const df_fourier_plan *p)
  * bytes. */
 bool df_fourier_describe(df_fourier_plan *p, df_dtype dtype, int64_t n, int64_t columns,
                          bool inverse, double scale);
+/* Adds the table of pairs to the description. */
+void df_fourier_add_pairs(df_fourier_plan *p);
 /* Fills the tables, which take p->table_bytes at `memory`. The filter is set to conj(chirps),
  * circularly, without its transform. */
 void df_fourier_tables(df_fourier_plan *p, void *memory);

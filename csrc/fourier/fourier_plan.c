@@ -134,6 +134,20 @@ bool df_fourier_describe(df_fourier_plan *p, df_dtype dtype, int64_t n, int64_t 
     return true;
 }
 
+/* Bytes of the table of pairs. */
+static int64_t halves_bytes(const df_fourier_plan *p)
+{
+    return lines((p->n / 2 + 1) * df_dtypes[p->dtype].bytes);
+}
+
+void df_fourier_add_pairs(df_fourier_plan *p)
+{
+    const int64_t bytes = 4 * (int64_t)sizeof(double) << bits_of_low(2 * p->n);
+    p->pairs = true;
+    p->table_bytes += halves_bytes(p) + df_max(bytes - p->roots_bytes, 0);
+    p->roots_bytes = df_max(bytes, p->roots_bytes);
+}
+
 static void *take(char **at, int64_t bytes)
 {
     void *memory = *at;
@@ -156,6 +170,17 @@ static void fill_chirps(df_fourier_plan *p, void *chirps)
     p->chirps = chirps;
 }
 
+static void fill_halves(df_fourier_plan *p, void *halves)
+{
+    fill_roots(&p->roots, 2 * p->n, p->inverse ? 1 : -1);
+    for (int64_t k = 0; k <= p->n / 2; k++) {
+        double re, im;
+        df_fourier_root(&p->roots, k, &re, &im);
+        put(p, halves, k, p->inverse ? -im : im, p->inverse ? re : -re);
+    }
+    p->halves = halves;
+}
+
 void df_fourier_tables(df_fourier_plan *p, void *memory)
 {
     const int64_t bytes = df_dtypes[p->dtype].bytes;
@@ -163,6 +188,7 @@ void df_fourier_tables(df_fourier_plan *p, void *memory)
     char *at = memory;
     double re, im;
     p->roots.low = take(&at, p->roots_bytes);
+    if (p->pairs) fill_halves(p, take(&at, halves_bytes(p)));
     if (p->chirp) {
         p->filter = take(&at, p->m * bytes);
         fill_chirps(p, take(&at, p->n * bytes));

@@ -2,9 +2,8 @@
 
 The functions of the standard, with its names and signatures, implemented by dualflow's ops. Arrays
 are tensors: all functions work in eager mode, under tapes and in traced functions, and
-``x.__array_namespace__()`` of a tensor is this module. There is one file per chapter. complex64 and
-complex128 are not supported, nor is the extension `fft`; arrays are immutable, so ``x[key] = y`` is
-an error.
+``x.__array_namespace__()`` of a tensor is this module. There is one file per chapter. Arrays are
+immutable, so ``x[key] = y`` is an error.
 
 Examples
 --------
@@ -14,7 +13,7 @@ Examples
 5.0
 """
 
-from dualflow.array_api import linalg as linalg
+from dualflow.array_api import fft as fft, linalg as linalg
 from dualflow.array_api.arithmetic import (
     abs as abs,
     add as add,
@@ -255,6 +254,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "finfo",
     "flip",
     "float32",

@@ -45,6 +45,16 @@ class Model(df.Module):
         return (df.transpose(y), df.gather(y, [2, 0], axis=1), df.reduce_sum(y, 0),
                 df.where(df.abs(y) > 1, y, 2j), df.cond(df.abs(x[0, 0]) > 1, lambda: x, lambda: -x))
 
+    @df.function
+    def transform(self, r):
+        """Fourier transforms of real numbers of even and odd lengths, and their gradients."""
+        with df.GradientTape() as tape:
+            tape.watch(r)
+            half = [df.signal.rfft(r, n) for n in (5, 12, 74)]
+            loss = sum([df.reduce_sum(df.square(df.abs(df.square(z)))) for z in half])
+        back = [df.signal.irfft(z, n) for z, n in zip(half, (5, 12, 74), strict=True)]
+        return half, back, tape.gradient(loss, r), df.signal.fft(half[0])
+
 
 @df.function
 def equations(a, b):
@@ -67,7 +77,8 @@ def arguments(request):
     r = df.constant(np.random.default_rng(3).normal(size=5), model.real)
     x = values(dtype, 3, 5)
     return {"train": (model.train, x, r), "inside": (model.inside, r), "move": (model.move, x),
-            "equations": (equations, values(dtype, 70, 70, seed=4), values(dtype, 70, 3, seed=5))}
+            "equations": (equations, values(dtype, 70, 70, seed=4), values(dtype, 70, 3, seed=5)),
+            "transform": (model.transform, r)}
 
 
 def bits(made):

@@ -77,3 +77,32 @@ def test_experimental_numpy():
         assert tnp.array([1j]).dtype is tnp.complex64
     finally:
         tnp.experimental_enable_numpy_behavior()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_factors(dtype):
+    rng = np.random.default_rng(5)
+    a = (rng.normal(size=(2, 4, 3)) + 1j * rng.normal(size=(2, 4, 3))).astype(dtype)
+    x, near = df.constant(a), {"rtol": 0, "atol": 1e-4}
+    square = np.swapaxes(a.conj(), -1, -2) @ a + np.eye(3, dtype=dtype)
+    lower = np.linalg.cholesky(square)
+    np.testing.assert_allclose(xp.linalg.cholesky(square), lower, **near)
+    np.testing.assert_allclose(xp.linalg.cholesky(square, upper=True),
+                               np.swapaxes(lower.conj(), -1, -2), **near)
+    upper = df.constant(np.triu(square))        # the lower triangle is not read
+    np.testing.assert_allclose(xp.linalg.cholesky(upper, upper=True),
+                               np.swapaxes(lower.conj(), -1, -2), **near)
+    np.testing.assert_allclose(xp.linalg.pinv(x), np.linalg.pinv(a), **near)
+    made = xp.linalg.pinv(df.constant(np.repeat(a[:, :, :1], 2, -1)))       # rank 1
+    np.testing.assert_allclose(made, np.linalg.pinv(np.repeat(a[:, :, :1], 2, -1), rcond=1e-5),
+                               **near)
+    for full in (True, False):
+        u, s, vh = (y.numpy() for y in xp.linalg.svd(x, full_matrices=full))
+        np.testing.assert_allclose((u[..., :3] * s[:, None]) @ vh, a, **near)
+    q, r = xp.linalg.qr(x)
+    np.testing.assert_allclose(q.numpy() @ r.numpy(), a, **near)
+    assert xp.linalg.matrix_rank(x).tolist() == [3, 3]
+    for ord in ("fro", "nuc", 1, 2, np.inf):
+        got = xp.linalg.matrix_norm(x, ord=ord)
+        np.testing.assert_allclose(got, np.linalg.norm(a, ord, axis=(-2, -1)), rtol=1e-5)
+    np.testing.assert_allclose(xp.linalg.eigvalsh(square), np.linalg.eigvalsh(square), rtol=1e-4)

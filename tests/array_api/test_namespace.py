@@ -11,7 +11,7 @@ import dualflow as df
 
 xp = df.array_api
 
-# Functions, methods and arguments of the standard, without its fft extension.
+# Functions, methods and arguments of the standard and its extensions.
 SIGNATURES = (Path(__file__).parent / "signatures.txt").read_text().splitlines()
 METHODS = [line.partition("(")[0].removeprefix("array.") for line in SIGNATURES
            if line.startswith("array.")]
@@ -20,7 +20,7 @@ FUNCTIONS = {line.partition("(")[0]: line for line in SIGNATURES if not line.sta
 
 def find(name):
     where, _, last = name.rpartition(".")
-    places = {"": xp, "linalg": xp.linalg, "info": xp.__array_namespace_info__()}
+    places = {"": xp, "fft": xp.fft, "linalg": xp.linalg, "info": xp.__array_namespace_info__()}
     return getattr(places[where], last)
 
 
@@ -48,10 +48,13 @@ def test_arrays_have(name):
 
 
 def test_no_other_names():
-    known = {name for name in FUNCTIONS if "." not in name} | {"linalg"}
+    known = {name for name in FUNCTIONS if "." not in name} | {"fft", "linalg"}
     known |= {"e", "inf", "nan", "newaxis", "pi", *xp.__array_namespace_info__().dtypes()}
     assert set(xp.__all__) == known
-    assert set(xp.linalg.__all__) == {n[7:] for n in FUNCTIONS if n.startswith("linalg.")}
+    for module in (xp.fft, xp.linalg):
+        prefix = module.__name__.rpartition(".")[2] + "."
+        assert set(module.__all__) == {n.removeprefix(prefix) for n in FUNCTIONS
+                                       if n.startswith(prefix)}
 
 
 def test_namespace_info():

@@ -59,8 +59,9 @@ DF_INLINE Z FN(complex_sign)(Z z)
     const V one = FN(splat)(1), none = (V){0};
     z.re = FN(select)(along, FN(copysign)(FN(select)(re_inf, one, none), z.re), z.re);
     z.im = FN(select)(along, FN(copysign)(FN(select)(im_inf, one, none), z.im), z.im);
-    const V size = FN(complex_abs)(z), divisor = FN(select)(size == 0, size + 1, size);
-    return (Z){z.re / divisor, z.im / divisor};
+    const V size = FN(complex_abs)(z);
+    const M zero = size == 0;
+    return (Z){FN(select)(zero, none, z.re / size), FN(select)(zero, none, z.im / size)};
 }
 DF_INLINE Z FN(complex_divide_no_nan)(Z a, Z b)
 {

@@ -38,7 +38,8 @@ DF_INLINE V FN(times)(V z, FN(factor) w)
 
 /* --- butterflies ------------------------------------------------------------------------------ */
 
-/* Rows of a butterfly: `count` elements, a multiple of LANES, of rows x + j xs and y + k ys. */
+/* Rows of a butterfly: `count` elements, a multiple of LANES, of rows x + j xs and y + k ys. Passed
+ * by address: a copy on the stack waits for all stores before it. */
 typedef struct {
     int64_t count;
     const T *x;
@@ -48,8 +49,9 @@ typedef struct {
     const T *turns; /* radix - 1 factors of the results after the first, or NULL: 1 */
 } FN(rows);
 
-DF_NOINLINE void FN(two)(FN(rows) r)
+DF_NOINLINE void FN(two)(const FN(rows) *rows)
 {
+    const FN(rows) r = *rows;
     for (int64_t i = 0; i < r.count; i += LANES) {
         const V a = FN(load)(r.x + i), b = FN(load)(r.x + r.xs + i);
         V c = a - b;
@@ -60,8 +62,9 @@ DF_NOINLINE void FN(two)(FN(rows) r)
 }
 
 /* `quarter`: the lanes that change their sign in the product with the root of order 4. */
-DF_NOINLINE void FN(four)(FN(rows) r, M quarter)
+DF_NOINLINE void FN(four)(const FN(rows) *rows, M quarter)
 {
+    const FN(rows) r = *rows;
     const T ones[6] = {1, 0, 1, 0, 1, 0}, *w = r.turns ? r.turns : ones;
     const FN(factor) p = FN(one_factor)(w), q = FN(one_factor)(w + 2), s = FN(one_factor)(w + 4);
     for (int64_t i = 0; i < r.count; i += LANES) {
@@ -120,8 +123,9 @@ DF_INLINE void FN(butterfly)(const FN(rows) *r, int64_t i, int radix, const T *r
     }
 }
 
-DF_NOINLINE void FN(odd)(FN(rows) r, int radix, const T *roots)
+DF_NOINLINE void FN(odd)(const FN(rows) *rows, int radix, const T *roots)
 {
+    const FN(rows) r = *rows;
     int64_t i = 0;
     for (; radix == 3 && i < r.count; i += LANES) FN(butterfly)(&r, i, 3, roots);
     for (; radix == 5 && i < r.count; i += LANES) FN(butterfly)(&r, i, 5, roots);
@@ -164,9 +168,9 @@ DF_NOINLINE void FN(passes)(const df_fourier_step *step, bool inverse, int64_t c
             FN(rows) r = {joined * c, x + p * s * xs, s * m * xs, out + p * s * radix * out_step,
                           s * out_step, p ? turns : NULL};
             for (int64_t q = 0; q < s; q += joined, r.x += xs, r.y += out_step) {
-                if (radix == 4) FN(four)(r, quarter);
-                else if (radix == 2) FN(two)(r);
-                else FN(odd)(r, radix, roots_of_radix);
+                if (radix == 4) FN(four)(&r, quarter);
+                else if (radix == 2) FN(two)(&r);
+                else FN(odd)(&r, radix, roots_of_radix);
             }
         }
         s *= radix;
@@ -207,7 +211,20 @@ DF_NOINLINE void FN(step)(const df_fourier_plan *p, int which, int64_t count, co
     FN(copy_rows)(step->n, count, block, c, y, ys);
 }
 
-/* Transposes a matrix of complex numbers by tiles in registers. Element (k, j) is multiplied by
+/* Stores the transpose of a tile in registers. */
+DF_INLINE void FN(store_columns)(v_f64 *tile, T *y, int64_t ys)
+{
+    enum { EDGE = LANES / 2 };
+#pragma GCC unroll 3
+    for (int h = 1; h < EDGE; h *= 2)
+#pragma GCC unroll 8
+        for (int r = 0; r < EDGE; r++)
+            if (!(r & h)) trade(&tile[r], &tile[r + h], h * (int)sizeof(T) / 4);
+#pragma GCC unroll 8
+    for (int r = 0; r < EDGE; r++) FN(store)(y + r * ys, (V)tile[r]);
+}
+
+/* Transposes a matrix of complex numbers by tiles. Element (k, j) is multiplied by
  * root k (j + begin) of the plan. Rows of x are xs apart, rows of y ys; both have memory for whole
  * tiles. */
 DF_NOINLINE void FN(turn_over)(const df_fourier_plan *p, int64_t columns, const T *x, int64_t xs,
@@ -233,13 +250,7 @@ DF_NOINLINE void FN(turn_over)(const df_fourier_plan *p, int64_t columns, const 
                 if (begin) z = FN(times)(z, first[r]);
                 tile[r] = (v_f64)FN(times)(z, FN(factors)(FN(load)(w)));
             }
-#pragma GCC unroll 3
-            for (int h = 1; h < EDGE; h *= 2)
-#pragma GCC unroll 8
-                for (int r = 0; r < EDGE; r++)
-                    if (!(r & h)) trade(&tile[r], &tile[r + h], h * (int)sizeof(T) / 4);
-#pragma GCC unroll 8
-            for (int r = 0; r < EDGE; r++) FN(store)(y + (j + r) * ys + 2 * k, (V)tile[r]);
+            FN(store_columns)(tile, y + j * ys + 2 * k, ys);
         }
     }
 }
@@ -319,45 +330,4 @@ static void CN(transform_filter)(const df_fourier_plan *p, void *memory)
     const T scale[2] = {(T)(p->scale / (double)p->m), 0};
     FN(steps)(p, 1, p->filter, 2, scratch, 2, scratch + 2 * p->m);
     FN(turn)(2 * p->m, p->filter, scratch, FN(sign_of_part)(1), scale, true);
-}
-
-/* --- tasks ------------------------------------------------------------------------------------ */
-
-/* Transforms `rows` rows of n numbers as columns next to each other. */
-static void FN(gathered)(const df_fourier_plan *p, int64_t rows, const T *x, T *y, T *scratch)
-{
-    const int64_t n = p->n;
-    T *a = scratch, *b = a + 2 * n * rows;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(a + 2 * (j * rows + i), x + 2 * (i * n + j), 2 * sizeof(T));
-    FN(transform_columns)(p, rows, a, 2 * rows, b, 2 * rows, b + 2 * n * rows);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < n; j++)
-            memcpy(y + 2 * (i * n + j), b + 2 * (j * rows + i), 2 * sizeof(T));
-}
-
-/* Blocks [begin, end) of columns: of all rows before the axis, or a step of a single column. */
-static void CN(blocks)(const job *j, int64_t begin, int64_t end, void *scratch)
-{
-    const df_fourier_plan *p = &j->plan;
-    const int64_t n = p->n, columns = p->columns, width = p->n_steps == 2 ? 1 : p->step[0].width;
-    for (int64_t i = begin; i < end; i++) {
-        if (p->gathers) {
-            const int64_t first = i * p->step[0].width, at = 2 * n * first;
-            FN(gathered)(p, df_min(p->step[0].width, j->outer - first), (const T *)j->x + at,
-                         (T *)j->y + at, scratch);
-            continue;
-        }
-        if (j->part != WHOLE) {
-            if (j->part == FIRST)
-                FN(first_step)(p, j->x, i * p->step[0].width, j->middle, scratch);
-            else FN(second_step)(p, j->middle, i * p->step[1].width, j->y, scratch);
-            continue;
-        }
-        const int64_t block = i % j->blocks * width;
-        const int64_t at = 2 * (i / j->blocks * n * columns + block);
-        FN(transform_columns)(p, df_min(width, columns - block), (const T *)j->x + at, 2 * columns,
-                      (T *)j->y + at, 2 * columns, scratch);
-    }
 }

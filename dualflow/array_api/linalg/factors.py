@@ -11,6 +11,7 @@ from dualflow.errors import InvalidArgumentError
 from dualflow.ops.array.shape import expand_dims, static_shape
 from dualflow.ops.elementwise.cast import cast
 from dualflow.ops.elementwise.compare import greater, where
+from dualflow.ops.elementwise.complex import conj
 from dualflow.ops.linalg import factors, spectral
 from dualflow.ops.reduction.reduce import reduce_max, reduce_sum
 from dualflow.ops.types import TensorLike
@@ -45,9 +46,10 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
 
     Parameters
     ----------
-    x : array, floating, shape (..., n, n)
+    x : array, floating or complex, shape (..., n, n)
     upper : bool
-        Whether to return u with ``u.T @ u == x`` instead of l with ``l @ l.T == x``.
+        Whether to return u instead of l: `x` is l times its adjoint, and the adjoint of u times
+        u. For real numbers, the adjoint is the transpose.
 
     Returns
     -------
@@ -65,7 +67,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
 
 
 def eigh(x: TensorLike, /) -> Eigh:
-    """Return ascending eigenvalues, and eigenvectors as columns, of symmetric `x`, floating.
+    """Return ascending eigenvalues, and eigenvectors as columns, of symmetric or Hermitian `x`.
 
     Examples
     --------
@@ -77,7 +79,7 @@ def eigh(x: TensorLike, /) -> Eigh:
 
 
 def eigvalsh(x: TensorLike, /) -> Tensor:
-    """Return the ascending eigenvalues of symmetric matrices `x`, floating.
+    """Return the ascending eigenvalues of symmetric or Hermitian matrices `x`.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : array, floating, shape (..., m, n)
+    x : array, floating or complex, shape (..., m, n)
     rtol : number or array of shape (...), optional
         Singular values above `rtol` times the largest one count; by default the larger of m and n
         times the epsilon of the dtype.
@@ -127,7 +129,7 @@ def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
 
     Parameters
     ----------
-    x : array, floating, shape (..., m, n)
+    x : array, floating or complex, shape (..., m, n)
     rtol : number or array of shape (...), optional
         As in `matrix_rank`: smaller singular values count as 0.
 
@@ -144,7 +146,8 @@ def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     u, s, vh = svd(x, full_matrices=False)
     kept = greater(s, _least(x, s, rtol))
     inverse = where(kept, 1 / where(kept, s, 1), 0)
-    return matmul(matrix_transpose(vh) * expand_dims(inverse, -2), matrix_transpose(u))
+    v = conj(matrix_transpose(vh)) * cast(expand_dims(inverse, -2), vh.dtype)
+    return matmul(v, conj(matrix_transpose(u)))
 
 
 def qr(x: TensorLike, /, *, mode: str = "reduced") -> QR:
@@ -152,7 +155,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QR:
 
     Parameters
     ----------
-    x : array, floating, shape (..., m, n)
+    x : array, floating or complex, shape (..., m, n)
     mode : {"reduced", "complete"}
         "complete" returns a square q.
 
@@ -176,7 +179,7 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVD:
 
     Parameters
     ----------
-    x : array, floating, shape (..., m, n)
+    x : array, floating or complex, shape (..., m, n)
     full_matrices : bool
         Whether u and vh are square; otherwise they have one vector per singular value.
 
@@ -191,11 +194,11 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVD:
     [2.0, 1.0]
     """
     s, u, v = spectral.svd(x, full_matrices)
-    return SVD(u, s, matrix_transpose(v))
+    return SVD(u, s, conj(matrix_transpose(v)))
 
 
 def svdvals(x: TensorLike, /) -> Tensor:
-    """Return the descending singular values of matrices `x`, floating.
+    """Return the descending singular values of matrices `x`.
 
     Examples
     --------

@@ -25,7 +25,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
 
     Parameters
     ----------
-    x : array, floating, shape (..., m, n)
+    x : array, floating or complex, shape (..., m, n)
     keepdims : bool
         Whether to keep the two dimensions with size 1.
     ord : "fro", "nuc", 1, -1, 2, -2, inf or -inf
@@ -34,7 +34,7 @@ def matrix_norm(x: TensorLike, /, *, keepdims: bool = False, ord: Any = "fro") -
 
     Returns
     -------
-    array, dtype of `x`
+    array, the real dtype of `x`
 
     Examples
     --------
@@ -63,7 +63,7 @@ def vector_norm(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False,
 
     Parameters
     ----------
-    x : array, floating
+    x : array, floating or complex
     axis : int or tuple of int, optional
         The axis of the vectors, or axes that are flattened; None: all elements are one vector.
     keepdims : bool
@@ -74,7 +74,7 @@ def vector_norm(x: TensorLike, /, *, axis: Axis = None, keepdims: bool = False,
 
     Returns
     -------
-    array, dtype of `x`
+    array, the real dtype of `x`
 
     Examples
     --------

@@ -22,7 +22,7 @@ class Slogdet(NamedTuple):
 
 
 def det(x: TensorLike, /) -> Tensor:
-    """Return the determinants of square matrices `x`, floating.
+    """Return the determinants of square matrices `x`.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def det(x: TensorLike, /) -> Tensor:
 
 
 def inv(x: TensorLike, /) -> Tensor:
-    """Return the inverses of square matrices `x`, floating.
+    """Return the inverses of square matrices `x`.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def inv(x: TensorLike, /) -> Tensor:
 
 
 def matrix_power(x: TensorLike, n: int, /) -> Tensor:
-    """Return square matrices `x`, floating, to the power `n`; a negative `n` inverts them first.
+    """Return square matrices `x` to the power `n`; a negative `n` inverts them first.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
 
 
 def slogdet(x: TensorLike, /) -> Slogdet:
-    """Return the sign, and the logarithm of the absolute value, of determinants of `x`, floating.
+    """Return the sign, and the logarithm of the absolute value, of determinants of `x`.
 
     Examples
     --------
@@ -86,8 +86,8 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 
     Parameters
     ----------
-    x1 : array, floating, shape (..., n, n)
-    x2 : array, floating, shape (n,) or (..., n, k)
+    x1 : array, floating or complex, shape (..., n, n)
+    x2 : array, floating or complex, shape (n,) or (..., n, k)
 
     Returns
     -------

@@ -74,7 +74,7 @@ refuse("it draws from a generator, and a file has no state", "random_uniform",
        "random_gamma", "random_poisson", "random_binomial")
 refuse("ONNX has no operators of complex numbers", "complex", "real", "imag", "conj", "angle")
 refuse("it calls Python", "host_call", "host_compute", "host_start", "host_wait")
-refuse("ONNX files have no complex numbers", "fft")
+refuse("ONNX files have no complex numbers", "fft", "rfft")
 refuse("gradients of recurrent layers are not written; save the function without them",
        "simple_rnn_grad", "lstm_grad", "gru_grad")
 refuse("only passes create it, and files are written before passes run", "matmul_cluster",

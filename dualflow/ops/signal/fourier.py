@@ -40,6 +40,18 @@ def _(g, y, x, axis, inverse, norm):
     return apply("fft", g, axis=axis, inverse=not inverse, norm=norm)
 
 
+def real_transform(x: Tensor, n: Any, inverse: bool, norm: str | None = None,
+                   name: str | None = None) -> Tensor:
+    """Transform n real numbers along the last dimension to ``n // 2 + 1`` results, or back."""
+    return apply("rfft", x, n=n, inverse=inverse, norm=_DIVISORS[_NORMS[norm][inverse]],
+                 adjoint=False, name=name)
+
+
+@gradient("rfft", saves="none")
+def _(g, y, x, n, inverse, norm, adjoint):
+    return apply("rfft", g, n=n, inverse=not inverse, norm=norm, adjoint=not adjoint)
+
+
 # --- arguments ---------------------------------------------------------------------------------
 
 

@@ -6,9 +6,9 @@ from dualflow import dtypes
 from dualflow._core import Tensor, as_tensor
 from dualflow.errors import DTypeError, ShapeError
 from dualflow.ops.array.creation import range as range_
-from dualflow.ops.array.shape import ints, reshape
+from dualflow.ops.array.shape import ints, transpose
 from dualflow.ops.elementwise.cast import cast
-from dualflow.ops.elementwise.compare import equal, where
+from dualflow.ops.elementwise.compare import where
 from dualflow.ops.elementwise.complex import real
 from dualflow.ops.signal.fourier import (
     along,
@@ -17,7 +17,7 @@ from dualflow.ops.signal.fourier import (
     checked_norm,
     complex_input,
     of_length,
-    transform,
+    real_transform,
 )
 from dualflow.ops.types import TensorLike
 
@@ -29,7 +29,21 @@ def _last(op: str, x: Tensor, fft_length: Any, n_axes: int) -> list[tuple[int, A
     """Return the last axes, each with its number of points or None."""
     if x.ndim < n_axes:
         raise ShapeError(f"{op}: shape {tuple(x.shape)}, expected at least {n_axes} dimensions")
-    return axes_and_lengths(op, x, fft_length, range(x.ndim - n_axes, x.ndim))
+    axes = range(x.ndim - n_axes, x.ndim)
+    if fft_length is None:
+        return [(axis, None) for axis in axes]
+    return axes_and_lengths(op, x, fft_length, axes)
+
+
+def _along(x: Tensor, axis: int, n: Any, inverse: bool, norm: str | None,
+           name: str | None) -> Tensor:
+    """Transform n real numbers along one axis, or frequencies to n real numbers."""
+    last = x.ndim - 1
+    if axis == last:
+        return real_transform(x, n, inverse, norm, name)
+    order = list(range(x.ndim))
+    order[axis], order[last] = last, axis
+    return transpose(real_transform(transpose(x, order), n, inverse, norm), order, name=name)
 
 
 def _to_half(op: str, x: Tensor, axes: list[tuple[int, Any]], norm: str | None,
@@ -40,8 +54,9 @@ def _to_half(op: str, x: Tensor, axes: list[tuple[int, Any]], norm: str | None,
     n = at_least_one(op, x.shape[axis] if n is None else n)
     for which, length in axes:
         x = of_length(x, which, length)
-    y = transform(complex_input(op, x), axis, False, norm)
-    y = y[(*[slice(None)] * axis, slice(None, n // 2 + 1))]
+    if x.dtype is not dtypes.float32 and x.dtype is not dtypes.float64:
+        x = cast(x, dtypes.float32)
+    y = _along(x, axis, n, False, norm, None if others else name)
     return along(op, y, [(a, None) for a, _ in others], False, norm, name)
 
 
@@ -60,11 +75,7 @@ def _from_half(op: str, x: Tensor, axes: list[tuple[int, Any]], norm: str | None
     *others, (axis, n) = axes
     n = at_least_one(op, 2 * (x.shape[axis] - 1) if n is None else n)
     x = of_length(along(op, x, others, True, norm), axis, n // 2 + 1)
-    # The other frequencies add the conjugates of the terms between the first and the last one.
-    k = range_(x.shape[axis], dtype=dtypes.int64)
-    weight = cast(where(equal(k, 0) | equal(k * 2, n), 1, 2), x.dtype.real_dtype)
-    x = x * cast(reshape(weight, [-1, *[1] * (x.ndim - 1 - axis)]), x.dtype)
-    return real(transform(of_length(x, axis, n), axis, True, norm), name)
+    return _along(x, axis, n, True, norm, name)
 
 
 def rfft(input_tensor: TensorLike, fft_length: TensorLike | None = None,

@@ -15,7 +15,7 @@ def along(run: Application, *operands: BatchedValue) -> Any:
 
 @batching("sort", "argsort", "top_k", "band_part", "l2_normalize", "l2_normalize_grad",
           "sparse_softmax_cross_entropy", "sparse_softmax_cross_entropy_grad", "cholesky",
-          "lu", "qr", "inv", "det", "slogdet")
+          "lu", "qr", "inv", "det", "slogdet", "rfft")
 def last(run: Application, *operands: BatchedValue) -> Any:
     """These ops only use the last dimensions."""
     return run(*run.all_batched(operands))

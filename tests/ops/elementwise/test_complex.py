@@ -280,6 +280,13 @@ def test_special_values_of_sizes_and_angles(name, dtype):
         np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_signs_of_zeros(dtype):
+    got = df.sign(df.constant([0., -0., complex(0., -0.), complex(-0., -0.)], dtype)).numpy()
+    for part in (got.real, got.imag):
+        assert (part == 0).all() and not np.signbit(part).any()
+
+
 def test_parts_and_angles_of_infinite_real_numbers():
     x = df.constant([np.inf, -np.inf, -2., 0.])
     assert df.math.imag(x).tolist() == [0, 0, 0, 0] and df.math.imag(True).item() is False

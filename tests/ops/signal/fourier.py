@@ -14,3 +14,6 @@ def np_dct(x):
 case("fft", args=[normal(3, 12)], function="signal.dct", ref=np_dct, rel=1e-6,
      large=[normal(301, 257)])
 case("fft", args=[normal(2, 37)], function="signal.dct", ref=np_dct, rel=1e-6)
+case("rfft", args=[normal(3, 12)], function="signal.rfft", ref=np.fft.rfft, rel=1e-6,
+     large=[normal(301, 258)])
+case("rfft", args=[normal(2, 37)], function="signal.rfft", ref=np.fft.rfft, rel=1e-6)

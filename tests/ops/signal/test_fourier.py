@@ -6,27 +6,10 @@ import pytest
 
 import dualflow as df
 from tests import levels
+from tests.ops.signal.transforms import DTYPES, LENGTHS, RNG, assert_close, bits, numbers
 from tests.threads.child import run
 
-RNG = np.random.default_rng(8)
 S = df.signal
-DTYPES = {"complex64": 2e-6, "complex128": 5e-15}     # error relative to the largest result
-# Powers of two, products of small primes, primes that are radices and primes that are not, and
-# lengths from which the steps of a single column are divided among threads.
-LENGTHS = [*range(1, 41), 43, 61, 64, 74, 97, 100, 127, 128, 243, 360, 500, 512, 997, 1000, 1024,
-           1331, 2310, 4096, 6006, 10007, 16384, 30030]
-
-
-def numbers(*shape, dtype="complex128"):
-    return (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(dtype)
-
-
-def assert_close(got, want, dtype):
-    assert got.shape == want.shape and got.dtype.name == dtype
-    want = np.asarray(want)
-    np.testing.assert_allclose(got.numpy(), want, rtol=0,
-                               atol=DTYPES.get(dtype, DTYPES["complex64"])
-                               * (np.abs(want).max(initial=0) + 1e-30))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -81,25 +64,31 @@ def test_axes_lengths_and_norms(lengths, axes, norm):
         assert_close(getattr(S, f"{name}d")(given, lengths, axes, norm), want, want.dtype.name)
 
 
-@pytest.mark.parametrize("n", [None, 1, 2, 3, 4, 7, 8, 13, 20])
-def test_real_transforms(n):
-    for dtype, pair in (("float32", "complex64"), ("float64", "complex128")):
-        x = RNG.normal(size=(3, 8)).astype(dtype)
-        want = np.fft.rfft(x.astype("float64"), n)
-        assert_close(S.rfft(x, n), want, pair)
-        z = numbers(3, 6, dtype=pair)
-        want = np.fft.irfft(z.astype("complex128"), n)
-        assert_close(S.irfft(z, n), want, dtype)
-
-
-def test_real_transforms_of_several_dimensions():
-    x = RNG.normal(size=(2, 4, 5, 6))
-    for name, axes in (("rfft2d", (-2, -1)), ("rfft3d", (-3, -2, -1))):
-        for lengths in (None, [7, 5, 4][:len(axes)]):
-            half = np.fft.rfftn(x, lengths, axes)
-            assert_close(getattr(S, name)(x, lengths), half, "complex128")
-            assert_close(getattr(S, f"i{name}")(half, lengths), np.fft.irfftn(half, lengths, axes),
-                         "float64")
+# Shapes of the tests of NumPy's and SciPy's transforms: sizes from 1, primes, lengths that truncate
+# and pad, empty batches, and transforms along each axis.
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (2,), (30,), (6, 5), (17, 3), (0, 6), (5, 0, 3),
+                                   (3, 1, 13), (2, 3, 4, 5), (1, 31), (1, 37, 2)])
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+def test_shapes(shape, norm):
+    x = numbers(*shape)
+    for axis in range(-len(shape), len(shape)):
+        size = shape[axis]
+        for n in {size, 1, 2, size - 1, size + 1, 2 * size, 37} - {0, -1}:
+            for name in ("fft", "ifft", "rfft", "irfft"):
+                given = x.real if name == "rfft" else x
+                want = getattr(np.fft, name)(given, n, axis, norm)
+                got = getattr(S, f"{name}nd")(given, [n], [axis], norm)
+                assert_close(got, want, want.dtype.name)
+    if 0 not in shape:
+        for name in ("fftn", "ifftn", "rfftn", "irfftn"):
+            for lengths in (None, [n + 1 for n in shape], [max(n - 1, 1) for n in shape]):
+                if name == "irfftn" and lengths is None and shape[-1] == 1:
+                    continue        # 0 results
+                given = x.real if name == "rfftn" else x
+                axes = range(len(shape))
+                want = getattr(np.fft, name)(given, lengths, axes, norm)
+                got = getattr(S, f"{name}d")(given, lengths, axes, norm)
+                assert_close(got, want, want.dtype.name)
 
 
 def test_round_trips():
@@ -155,6 +144,8 @@ def test_not_finite_numbers_stay_in_their_row():
         x[1, 2] = np.inf
         y = S.fft(x).numpy()
         assert np.isfinite(y[[0, 2]]).all() and not np.isfinite(y[1]).any()
+        for y in (S.rfft(x.real).numpy(), S.irfft(x, n).numpy()):
+            assert np.isfinite(y[[0, 2]]).all() and not np.isfinite(y[1]).all()
 
 
 # --- gradients -------------------------------------------------------------------------------
@@ -165,6 +156,11 @@ TRANSFORMS = {
     "fftnd": (lambda x: S.fftnd(x, [5, 2], [1, 0], "ortho"), (3, 4)),
     "ifftnd": (lambda x: S.ifftnd(x, [5], [0], "forward"), (3, 4)),
     "rfft": (lambda x: S.rfft(df.math.real(x)), (2, 6)),
+    "rfft of pairs": (lambda x: S.rfft(df.math.real(x)), (34,)),
+    "rfft of a prime": (lambda x: S.rfft(df.math.real(x)), (37,)),
+    "rfft of an axis": (lambda x: S.rfftnd(df.math.real(x), [6], [0], "ortho"), (5, 2)),
+    "irfft of pairs": (S.irfft, (18,)),
+    "irfft of an axis": (lambda x: S.irfftnd(x, [5], [0], "forward"), (4, 2)),
     "rfft odd": (lambda x: S.rfft(df.math.real(x), 5), (2, 6)),
     "rfft padded": (lambda x: S.rfft(df.math.imag(x), 9), (2, 6)),
     "irfft": (S.irfft, (2, 4)), "irfft odd": (lambda x: S.irfft(x, 7), (2, 4)),
@@ -230,10 +226,6 @@ def test_gradient_of_the_fft_is_the_inverse():
 # --- graphs ------------------------------------------------------------------------------------
 
 
-def bits(y):
-    return y.dtype, tuple(y.shape), y.numpy().tobytes()
-
-
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_traced_functions(name):
     transform, shape = TRANSFORMS[name]
@@ -268,6 +260,10 @@ def test_vectorized_map():
     np.testing.assert_allclose(got, np.fft.fft(x), atol=1e-12)
     got = df.vectorized_map(lambda row: S.fftnd(row, axes=[0]), df.constant(x))
     np.testing.assert_allclose(got, np.fft.fft(x, axis=1), atol=1e-12)
+    got = df.vectorized_map(S.rfft, df.constant(x.real))
+    np.testing.assert_allclose(got, np.fft.rfft(x.real), atol=1e-12)
+    got = df.vectorized_map(S.irfft, df.constant(x))
+    np.testing.assert_allclose(got, np.fft.irfft(x), atol=1e-12)
 
 
 def test_derivatives_along_a_direction():
@@ -291,6 +287,10 @@ for dtype in ("complex64", "complex128"):
         assert np.abs(y - want).max() <= np.abs(want).max() * (1e-6 if dtype == "complex64"
                                                                else 1e-14)
         seen.update(y.tobytes())
+        if axis == 1:
+            half = df.signal.rfft(x.real)
+            for part in (half, df.signal.irfft(half, shape[-1])):
+                seen.update(part.numpy().tobytes())
 print(seen.hexdigest())
 """
 
