@@ -3,8 +3,7 @@
  * loads and stores separate and interleave them within blocks of 16 bytes, which takes one
  * instruction per vector. The parts of wider vectors are therefore in block order: first the
  * numbers of the first block of either vector, and so on. `in_order` restores the order. */
-#ifndef DF_LANES_COMPLEX_H
-#define DF_LANES_COMPLEX_H
+#ifndef DF_BLOCK_LIST
 #define DF_BLOCK_EVEN_f32_16 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
 #define DF_BLOCK_EVEN_f32_8 0, 2, 8, 10, 4, 6, 12, 14
 #define DF_BLOCK_EVEN_f32_4 DF_EVEN_4
