@@ -54,8 +54,8 @@ LEAN = [CSRC / "gemm/kernel.c", CSRC / "gemm/quantized.c", CSRC / "attention/att
         CSRC / "ops/sorting/count.c",
         *CSRC.glob("ops/state/*.c")]
 # Compiled with -O2: their time is that of loops of intrinsics that they unroll themselves.
-PLAIN = [CSRC / "conv/integers.c", CSRC / "gemm/bytes.c", CSRC / "gemm/complex_products.c",
-         CSRC / "gemm/gemv_bytes.c",
+PLAIN = [CSRC / "conv/integers.c", CSRC / "factor/complex_blocks.c", CSRC / "gemm/bytes.c",
+         CSRC / "gemm/complex_products.c", CSRC / "gemm/gemv_bytes.c",
          CSRC / "ops/conv/convolution_int32.c", CSRC / "ops/signal/fourier.c"]
 # The baseline level is for CPUs older than 2013 and for emulators. There, convolutions are compiled
 # with -O2, which makes them no slower, and files that take at most a fifth longer if they are
@@ -65,7 +65,7 @@ SMALL_AT_BASELINE = [
     CSRC / "attention/attention.c", CSRC / "conv/depthwise.c", CSRC / "conv/integers.c",
     CSRC / "gemm/quantized.c", CSRC / "recurrent/recurrent.c", CSRC / "ops/state/optimizer.c",
     *CSRC.glob("ops/conv/*.c"), *CSRC.glob("ops/nn/[!c]*.c"), *CSRC.glob("ops/random/*.c"),
-    CSRC / "ops/signal/fourier.c",
+    CSRC / "factor/complex_blocks.c", CSRC / "ops/signal/fourier.c",
     *[CSRC / f"ops/{name}.c" for name in (
         "elementwise/activation", "elementwise/complex_math", "elementwise/exponential",
         "elementwise/hyperbolic", "elementwise/trigonometric", "reduction/reduce",

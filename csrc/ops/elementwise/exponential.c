@@ -15,6 +15,7 @@ DF_OP(log) = {UNARY_OP("log"), .tile = {FLOATS(log), COMPLEX(log)}, .cost = 0.4}
 DF_OP(log1p) = {UNARY_OP("log1p"), .tile = {FLOATS(log1p), COMPLEX(log1p)}, .cost = 0.5};
 DF_OP(sqrt) = {UNARY_OP("sqrt"), .tile = {FLOATS(sqrt), COMPLEX(sqrt)}, .cost = 0.3};
 DF_OP(rsqrt) = {UNARY_OP("rsqrt"), .tile = {FLOATS(rsqrt), COMPLEX(rsqrt)}, .cost = 0.4};
-DF_OP(pow) = {BINARY_OP("pow"), .tile = {NUMBERS(pow), COMPLEX(pow)}, .cost = 2, WITH_ONE(pow),
+DF_OP(pow) = {BINARY_OP("pow"), .tile = {NUMBERS(pow), COMPLEX(pow)}, .cost = 2,
+              .tile_scalar[1] = {[DF_F32] = pow_one1_tile_f32, DF_OF(F64, pow_one1_tile_f64)},
               .value_check = {.input = 1, .dtypes = SIGNED_INTS, .first = below_zero_first,
                               .want = "integer exponents of at least 0"}};

@@ -21,9 +21,19 @@ DF_INLINE bool FN(all_equal)(int64_t n, const T *x)
     return !FN(any)(other);
 }
 
+/* x[i]^y[i * step], step 0 or 1. A single loop, as FN(pow) is long. */
+DF_NOINLINE void FN(pow_each)(int64_t n, T *out, const T *x, const T *y, int64_t step)
+{
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int64_t m = df_min(LANES, n - i);
+        FN(store_upto)(out + i, FN(pow)(FN(load_upto)(x + i, m), FN(load_upto)(y + i * step, m)), m);
+    }
+}
+
 /* One exponent for all elements is tested once: as FN(pow), which tests each vector. */
 DF_NOINLINE void FN(pow_single)(int64_t n, T *out, const T *x, T exponent)
 {
+    const V y = FN(splat)(exponent);
     if (exponent == -2) FN(map1)(n, out, x, FN(pow_minus_2));
     else if (exponent == -1) FN(map1)(n, out, x, FN(pow_minus_1));
     else if (exponent == (T)-0.5) FN(map1)(n, out, x, FN(pow_minus_half));
@@ -31,7 +41,7 @@ DF_NOINLINE void FN(pow_single)(int64_t n, T *out, const T *x, T exponent)
     else if (exponent == 2) FN(map1)(n, out, x, FN(pow_2));
     else if (exponent == 3) FN(map1)(n, out, x, FN(pow_3));
     else if (exponent == 4) FN(map1)(n, out, x, FN(pow_4));
-    else FN(map2_one1)(n, out, x, &exponent, FN(pow));
+    else FN(pow_each)(n, out, x, (const T *)&y, 0);
 }
 
 TILE_HEAD(pow, 2)
@@ -39,11 +49,10 @@ TILE_HEAD(pow, 2)
     const T *y = in[1];
     (void)attrs;
     if (n && FN(all_equal)(n, y)) FN(pow_single)(n, out, in[0], y[0]);
-    else FN(map2)(n, out, in[0], y, FN(pow));
+    else FN(pow_each)(n, out, in[0], y, 1);
 }
 
-TILE_OF(pow_one0) { (void)attrs; FN(map2_one0)(n, out, in[0], in[1], FN(pow)); }
-TILE_OF(pow_one1)
+static void FN(pow_one1_tile)(int64_t n, void *out, const void *const *in, const df_attr *attrs)
 {
     (void)attrs;
     FN(pow_single)(n, out, in[0], *(const T *)in[1]);
