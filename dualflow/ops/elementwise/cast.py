@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warnings import warn
 
-from dualflow._core import Tensor, TensorBase, apply, as_tensor
+from dualflow._core import Tensor, TensorBase, apply, as_tensor, current_graph
 from dualflow.dtypes import as_dtype, float32
 from dualflow.gradient_registry import gradient
 from dualflow.ops.elementwise.complex import real
@@ -30,7 +30,7 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
     Returns
     -------
-    Tensor, same shape as `x`
+    Tensor, same shape as `x`; an eager tensor that has the dtype is returned itself
 
     Notes
     -----
@@ -46,6 +46,8 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     [1, 0, 255]
     """
     target = as_dtype(dtype)
+    if type(x) is Tensor and x.dtype is target and current_graph() is None:
+        return x
     if not target.is_complex:
         x = x if isinstance(x, TensorBase) else as_tensor(x, None, "cast")
         if isinstance(x, TensorBase) and x.dtype.is_complex:

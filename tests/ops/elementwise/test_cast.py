@@ -108,3 +108,15 @@ def test_gradient_has_the_source_dtype():
         y = df.cast(x, df.float64) * 3
     g = tape.gradient(y, x)
     assert g.dtype is df.float32 and g.numpy().tolist() == [3, 3]
+
+
+def test_a_tensor_that_has_the_dtype_is_returned():
+    x = df.constant([1., 2.])
+    assert df.cast(x, "float32") is x and df.cast(x, "float64") is not x
+    with df.Graph().as_default():
+        assert df.cast(x, "float32", name="copy").name.startswith("copy")
+    with df.GradientTape() as tape:
+        tape.watch(x)
+        y = df.cast(x, df.float32)
+        z = y * y
+    np.testing.assert_array_equal(tape.gradient(z, x).numpy(), [2., 4.])
