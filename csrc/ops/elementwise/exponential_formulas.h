@@ -26,7 +26,8 @@ DF_NOINLINE void FN(pow_each)(int64_t n, T *out, const T *x, const T *y, int64_t
 {
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = df_min(LANES, n - i);
-        FN(store_upto)(out + i, FN(pow)(FN(load_upto)(x + i, m), FN(load_upto)(y + i * step, m)), m);
+        const V base = FN(load_upto)(x + i, m), exponent = FN(load_upto)(y + i * step, m);
+        FN(store_upto)(out + i, FN(pow)(base, exponent), m);
     }
 }
 

@@ -58,18 +58,13 @@ def _fake_quant(operands: tuple[Any, Any, Any], num_bits: Any, narrow_range: boo
     x = operands[0]
     v, low, high = _wide(x, operands)
     y = fake_quant(v, low, high, *_limits(num_bits, narrow_range, op), divide)
-    return _cast(y, x.dtype)
-
-
-def _cast(x: Any, dtype: DType) -> Any:
-    """Return `x` in a dtype, not copied if it has the dtype."""
-    return x if x.dtype is dtype else cast(x, dtype)
+    return cast(y, x.dtype)
 
 
 def _wide(x: Any, operands: tuple[Any, ...]) -> list[Any]:
     """Return operands in the dtype in which `x` is rounded."""
     dtype = wide_dtype(x)
-    return [_cast(operand, dtype) for operand in operands]
+    return [cast(operand, dtype) for operand in operands]
 
 
 def fake_quant(x: TensorLike, low: TensorLike, high: TensorLike, least: float, most: float,
@@ -149,7 +144,7 @@ def _gradients(gradients: TensorLike, operands: Any, num_bits: Any, narrow_range
     wide, v, low, high = _wide(x, (g, *operands))
     axes = list(range(x.ndim - low.ndim))
     parts = [fake_quant_grad(wide, v, low, high, *limits, side) for side in sides]
-    return [_cast(reduce_sum(part, axes) if side else part, g.dtype)
+    return [cast(reduce_sum(part, axes) if side else part, g.dtype)
             for part, side in zip(parts, sides, strict=True)]
 
 
