@@ -27,7 +27,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dualflow.dtypes import DType
     from dualflow.ops.types import TensorLike
 
 __all__ = [

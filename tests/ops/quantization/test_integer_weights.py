@@ -82,7 +82,7 @@ S = np.ones((1, 2), "float32")
      [ONE, S, np.ones(3, "int8")], {}),
     (errors.ShapeError, r"integers has shape \(2,\), expected a matrix", [ONE[0], S], {}),
     (errors.DTypeError, "integers has dtype float32", [S, S], {}),
-    (errors.DTypeError, "scales has dtype int8", [ONE, ONE[:1]], {}),
+    (errors.DTypeError, "scales is int8, expected a floating", [ONE, ONE[:1]], {}),
     (errors.DTypeError, "zero_points has dtype float32", [ONE, S, S], {})])
 def test_errors(error, match, args, kwargs):
     if match.startswith("integers has the value -1"):
